@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/ports/source.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
@@ -15,28 +15,25 @@ export interface Scene {
   readonly mirrored: TestMirror;
 }
 
-/** Wraps a test that needs its own world. */
-export function withWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
-  return async () => {
-    const world = createWorld();
-    fill(world.environment());
-    const mirrored = createTestMirror(world);
-    try {
-      await body({ world, env: world.environment(), mirrored });
-      expect(world.violations).toEqual([]);
-    } finally {
-      mirrored.close();
-    }
-  };
+/** Opens a scene, which the end of the test closes. Until then the world must have seen no violation. */
+export function newScene(fill = furnish): Scene {
+  const world = createWorld();
+  const env = world.environment();
+  fill(env);
+  const mirrored = createTestMirror(world);
+  onTestFinished(() => {
+    mirrored.close();
+    expect(world.violations).toEqual([]);
+  });
+  return { world, env, mirrored };
 }
 
-/** Like `withWorld`, two hours after a first sync. */
-export function withSyncedWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
-  return withWorld(async (scene) => {
-    expect((await scene.mirrored.sync()).status).toBe('done');
-    scene.world.advance(2 * 3600);
-    await body(scene);
-  }, fill);
+/** Opens a scene two hours after a first sync. */
+export async function syncedScene(fill = furnish): Promise<Scene> {
+  const scene = newScene(fill);
+  expect((await scene.mirrored.sync()).status).toBe('done');
+  scene.world.advance(2 * 3600);
+  return scene;
 }
 
 /** Expects the mirror to equal what the token can see, row by row. */

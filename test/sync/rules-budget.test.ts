@@ -5,15 +5,7 @@ import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/envir
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, PLAIN_FEEDS } from '../support/catalogue.ts';
-import {
-  expectMirrored,
-  failAt,
-  onRequest,
-  removeHooks,
-  type Scene,
-  withSyncedWorld,
-  withWorld,
-} from '../support/scene.ts';
+import { expectMirrored, failAt, newScene, onRequest, removeHooks, type Scene, syncedScene } from '../support/scene.ts';
 
 /** Runs with this request limit until one is not stopped. */
 async function inSlices({ mirrored, world }: Scene, maxRequests: number, options = {}) {
@@ -29,68 +21,60 @@ async function inSlices({ mirrored, world }: Scene, maxRequests: number, options
 
 test.each([2, 3, 7])(
   'with --max-requests %i, runs continue one cycle, which reads no page twice and ends done (R6)',
-  (max) =>
-    withWorld(async (scene) => {
-      const { summary, asked, runs } = await inSlices(scene, max);
-      expect(summary).toMatchObject({ status: 'done', cycle: 1, run: runs });
-      const counted = asked.filter((line) => !line.includes('asset-health-scores'));
-      expect(new Set(counted).size).toBe(counted.length);
-      expect(asked.filter((line) => line.includes('_since'))).toEqual([]);
-      expectMirrored(scene);
-    })(),
-);
-
-test(
-  'with --max-requests, the run after the end of a cycle begins a new one',
-  withSyncedWorld(async (scene) => {
-    const { summary } = await inSlices(scene, 4);
-    putColumn(scene.env, 'a1.c9', 'a1');
-    const next = await scene.mirrored.sync();
-    expect(next.cycle).toBe(next.run);
-    expect(next.run).toBe((summary.run ?? 0) + 1);
+  async (max) => {
+    const scene = newScene();
+    const { summary, asked, runs } = await inSlices(scene, max);
+    expect(summary).toMatchObject({ status: 'done', cycle: 1, run: runs });
+    const counted = asked.filter((line) => !line.includes('asset-health-scores'));
+    expect(new Set(counted).size).toBe(counted.length);
+    expect(asked.filter((line) => line.includes('_since'))).toEqual([]);
     expectMirrored(scene);
-  }),
+  },
 );
 
-test(
-  'with --max-requests, streams finished in the cycle are not read again, and no round is repeated (R6)',
-  withSyncedWorld(async (scene) => {
-    scene.world.advance(DAY);
-    const { asked, runs } = await inSlices(scene, 5);
-    expect(runs).toBeGreaterThan(1);
-    for (const stream of FEED_ENTRIES.map(({ path }) => path.join('/')))
-      expect(
-        asked.filter((line) => line.startsWith(`["e1/${stream}",{"synced_since"`) && line.endsWith(',null]')),
-      ).toHaveLength(1);
-  }),
-);
+test('with --max-requests, the run after the end of a cycle begins a new one', async () => {
+  const scene = await syncedScene();
+  const { summary } = await inSlices(scene, 4);
+  putColumn(scene.env, 'a1.c9', 'a1');
+  const next = await scene.mirrored.sync();
+  expect(next.cycle).toBe(next.run);
+  expect(next.run).toBe((summary.run ?? 0) + 1);
+  expectMirrored(scene);
+});
 
-test(
-  'with --max-requests, a cycle with --full scans every stream once',
-  withSyncedWorld(async (scene) => {
-    const { summary, asked } = await inSlices(scene, 6, { full: true });
-    expect(summary.status).toBe('done');
-    for (const stream of ['assets', 'columns', 'column-lineage'])
-      expect(asked.filter((line) => line.includes(`"e1/${stream}",{"limit":2},null`))).toHaveLength(1);
-    expectMirrored(scene);
-  }),
-);
+test('with --max-requests, streams finished in the cycle are not read again, and no round is repeated (R6)', async () => {
+  const scene = await syncedScene();
+  scene.world.advance(DAY);
+  const { asked, runs } = await inSlices(scene, 5);
+  expect(runs).toBeGreaterThan(1);
+  for (const stream of FEED_ENTRIES.map(({ path }) => path.join('/')))
+    expect(
+      asked.filter((line) => line.startsWith(`["e1/${stream}",{"synced_since"`) && line.endsWith(',null]')),
+    ).toHaveLength(1);
+});
 
-test(
-  'with --max-requests, a round begun in an earlier cycle is followed by another one in the new cycle',
-  withWorld(async (scene) => {
-    scene.world.beforeRequest = ({ path, cursor }) => {
-      if (path === 'e1/columns' && cursor !== null) throw new Error('crash');
-    };
-    await expect(scene.mirrored.sync({ pageSize: 2, concurrency: 1 })).rejects.toThrow('crash');
-    scene.world.beforeRequest = () => {};
-    scene.world.advance(DAY);
-    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
-    const { summary } = await inSlices(scene, 5);
-    expect(summary).toMatchObject({ status: 'done', cycle: 2 });
-    expectMirrored(scene);
-  }),
-);
+test('with --max-requests, a cycle with --full scans every stream once', async () => {
+  const scene = await syncedScene();
+  const { summary, asked } = await inSlices(scene, 6, { full: true });
+  expect(summary.status).toBe('done');
+  for (const stream of ['assets', 'columns', 'column-lineage'])
+    expect(asked.filter((line) => line.includes(`"e1/${stream}",{"limit":2},null`))).toHaveLength(1);
+  expectMirrored(scene);
+});
+
+test('with --max-requests, a round begun in an earlier cycle is followed by another one in the new cycle', async () => {
+  const scene = newScene();
+  scene.world.beforeRequest = ({ path, cursor }) => {
+    if (path === 'e1/columns' && cursor !== null) throw new Error('crash');
+  };
+  await expect(scene.mirrored.sync({ pageSize: 2, concurrency: 1 })).rejects.toThrow('crash');
+  scene.world.beforeRequest = () => {};
+  scene.world.advance(DAY);
+  putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
+  const { summary } = await inSlices(scene, 5);
+  expect(summary).toMatchObject({ status: 'done', cycle: 2 });
+  expectMirrored(scene);
+});
 
 /** A run whose parent stream fails at once while others finish, then a run that ends the cycle. */
 async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise<[RunSummary, RunSummary]> {
@@ -117,66 +101,56 @@ async function expectPaid(scene: Scene, left: readonly object[] = []): Promise<v
   expect(marks()).toEqual([]);
 }
 
-test(
-  'typed assets that finished before assets were marked are read once more in the same cycle (R9, R22)',
-  withSyncedWorld(async (scene) => {
-    putAsset(scene.env, 'a9', { db_name: 'new' });
-    const [first, second] = await inTwo(scene, 'assets', 6);
-    expect(streamSummary(first, 'table_assets').status).toBe('done');
-    expect(streamSummary(second, 'table_assets')).toMatchObject({ mode: 'marked', requests: 1 });
-    await expectPaid(scene, [{ stream: 'table_assets', id: 'a9' }]);
-  }),
-);
+test('typed assets that finished before assets were marked are read once more in the same cycle (R9, R22)', async () => {
+  const scene = await syncedScene();
+  putAsset(scene.env, 'a9', { db_name: 'new' });
+  const [first, second] = await inTwo(scene, 'assets', 6);
+  expect(streamSummary(first, 'table_assets').status).toBe('done');
+  expect(streamSummary(second, 'table_assets')).toMatchObject({ mode: 'marked', requests: 1 });
+  await expectPaid(scene, [{ stream: 'table_assets', id: 'a9' }]);
+});
 
-test(
-  'columns and tests that finished before their asset was deleted are looked up in the same cycle (R9, R13)',
-  withSyncedWorld(async (scene) => {
-    removeAsset(scene.env, 'a2', 'lost');
-    const [first] = await inTwo(scene, 'assets', 6);
-    for (const name of ['columns', 'tests'] as const) {
-      expect(streamSummary(first, name).status).toBe('done');
-      expect(scene.mirrored.requests(name).map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
-    }
-    await expectPaid(scene);
-  }),
-);
+test('columns and tests that finished before their asset was deleted are looked up in the same cycle (R9, R13)', async () => {
+  const scene = await syncedScene();
+  removeAsset(scene.env, 'a2', 'lost');
+  const [first] = await inTwo(scene, 'assets', 6);
+  for (const name of ['columns', 'tests'] as const) {
+    expect(streamSummary(first, name).status).toBe('done');
+    expect(scene.mirrored.requests(name).map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
+  }
+  await expectPaid(scene);
+});
 
-test(
-  'tests that were being read when their asset was deleted are looked up in the same cycle (R9, R13)',
-  withSyncedWorld(async (scene) => {
-    removeAsset(scene.env, 'a2', 'lost');
-    const [first] = await inTwo(scene, 'assets', 5);
-    expect(streamSummary(first, 'tests').status).toBe('stopped');
-    expect(scene.mirrored.requests('tests').map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
-    await expectPaid(scene);
-  }),
-);
+test('tests that were being read when their asset was deleted are looked up in the same cycle (R9, R13)', async () => {
+  const scene = await syncedScene();
+  removeAsset(scene.env, 'a2', 'lost');
+  const [first] = await inTwo(scene, 'assets', 5);
+  expect(streamSummary(first, 'tests').status).toBe('stopped');
+  expect(scene.mirrored.requests('tests').map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
+  await expectPaid(scene);
+});
 
-test(
-  'column lineage that finished before columns were marked is read once more in the same cycle (R9, R18)',
-  withSyncedWorld(async (scene) => {
-    putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
-    // Two per feed that is read before the column lineage.
-    const [first, second] = await inTwo(scene, 'columns', 8 + 2 * PLAIN_FEEDS.length);
-    expect(streamSummary(first, 'column_lineage').status).toBe('done');
-    expect(streamSummary(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
-    await expectPaid(scene, [{ stream: 'column_lineage', id: 'a2.c1' }]);
-  }),
-);
+test('column lineage that finished before columns were marked is read once more in the same cycle (R9, R18)', async () => {
+  const scene = await syncedScene();
+  putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
+  // Two per feed that is read before the column lineage.
+  const [first, second] = await inTwo(scene, 'columns', 8 + 2 * PLAIN_FEEDS.length);
+  expect(streamSummary(first, 'column_lineage').status).toBe('done');
+  expect(streamSummary(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
+  await expectPaid(scene, [{ stream: 'column_lineage', id: 'a2.c1' }]);
+});
 
-test(
-  'a signal stops a run after the current page, which the next run doesn’t request again (R27)',
-  withWorld(async (scene) => {
-    const stop = new AbortController();
-    onRequest(scene, 'columns', 2, () => stop.abort());
-    const wish = { pageSize: 2, concurrency: 1 };
-    expect((await scene.mirrored.sync({ ...wish, signal: stop.signal })).status).toBe('interrupted');
-    const stoppedAt = scene.mirrored.requests('columns').at(-1)?.cursor;
-    removeHooks(scene);
-    expect((await scene.mirrored.sync(wish)).status).toBe('done');
-    const cursors = scene.mirrored.requests('columns').map(({ cursor }) => cursor);
-    expect(cursors[0]).not.toBeNull();
-    expect(cursors).not.toContain(stoppedAt);
-    expectMirrored(scene);
-  }),
-);
+test('a signal stops a run after the current page, which the next run doesn’t request again (R27)', async () => {
+  const scene = newScene();
+  const stop = new AbortController();
+  onRequest(scene, 'columns', 2, () => stop.abort());
+  const wish = { pageSize: 2, concurrency: 1 };
+  expect((await scene.mirrored.sync({ ...wish, signal: stop.signal })).status).toBe('interrupted');
+  const stoppedAt = scene.mirrored.requests('columns').at(-1)?.cursor;
+  removeHooks(scene);
+  expect((await scene.mirrored.sync(wish)).status).toBe('done');
+  const cursors = scene.mirrored.requests('columns').map(({ cursor }) => cursor);
+  expect(cursors[0]).not.toBeNull();
+  expect(cursors).not.toContain(stoppedAt);
+  expectMirrored(scene);
+});

@@ -5,7 +5,7 @@ import { execute, putAsset, putColumn, putTest } from '../model/environment.ts';
 import { createTestMirror, streamSummary } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { PLAIN_FEEDS, SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
-import { expectMirrored, failAt, removeHooks, type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
+import { expectMirrored, failAt, newScene, removeHooks, type Scene, syncedScene } from '../support/scene.ts';
 
 /** From now on, every run exhausts the quota with its request `last`. */
 function quotaOf({ world }: Scene, last: number): void {
@@ -30,139 +30,124 @@ async function runs({ mirrored, world }: Scene, count: number, wish = {}): Promi
   return all;
 }
 
-test(
-  'runs ended by the quota are continued as one cycle, until one ends done (R6)',
-  withSyncedWorld(async (scene) => {
-    // The quota must not end at the same list twice, because that list would count as failed.
-    quotaOf(scene, 6 + 2 * PLAIN_FEEDS.length);
-    const all = await runs(scene, 8);
-    const end = all.findIndex(({ status }) => status === 'done');
-    expect(end).toBeGreaterThan(1);
-    expect(all.slice(0, end).map(({ recovery }) => recovery)).toEqual(Array(end).fill('quota'));
-    expect(new Set(all.slice(0, end + 1).map(({ cycle }) => cycle))).toEqual(new Set([2]));
-    expectMirrored(scene);
-  }),
-);
+test('runs ended by the quota are continued as one cycle, until one ends done (R6)', async () => {
+  const scene = await syncedScene();
+  // The quota must not end at the same list twice, because that list would count as failed.
+  quotaOf(scene, 6 + 2 * PLAIN_FEEDS.length);
+  const all = await runs(scene, 8);
+  const end = all.findIndex(({ status }) => status === 'done');
+  expect(end).toBeGreaterThan(1);
+  expect(all.slice(0, end).map(({ recovery }) => recovery)).toEqual(Array(end).fill('quota'));
+  expect(new Set(all.slice(0, end + 1).map(({ cycle }) => cycle))).toEqual(new Set([2]));
+  expectMirrored(scene);
+});
 
-test(
-  'a run ended by a signal is not continued: the next run is accurate as of its own T (R6, R27)',
-  withSyncedWorld(async (scene) => {
-    const stop = new AbortController();
-    scene.world.beforeRequest = ({ number }) => number === 6 && stop.abort();
-    expect((await scene.mirrored.sync({ signal: stop.signal, concurrency: 1 })).status).toBe('interrupted');
-    removeHooks(scene);
-    putAsset(scene.env, 'a1', { description: 'changed after the signal' });
-    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: 3 });
-    expectMirrored(scene);
-  }),
-);
+test('a run ended by a signal is not continued: the next run is accurate as of its own T (R6, R27)', async () => {
+  const scene = await syncedScene();
+  const stop = new AbortController();
+  scene.world.beforeRequest = ({ number }) => number === 6 && stop.abort();
+  expect((await scene.mirrored.sync({ signal: stop.signal, concurrency: 1 })).status).toBe('interrupted');
+  removeHooks(scene);
+  putAsset(scene.env, 'a1', { description: 'changed after the signal' });
+  expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: 3 });
+  expectMirrored(scene);
+});
 
-test(
-  'a cycle lasts 24 hours of server time, whatever the local clock says; then all is read again (R6)',
-  withSyncedWorld(async (scene) => {
-    const { mirrored, world } = scene;
-    const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
-    expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'done']);
-    putAsset(scene.env, 'a1', { description: 'changed since' });
-    world.advance(DAY - HOUR);
-    mirrored.clockSkewMs = 30 * DAY * 1000;
-    const second = await mirrored.sync({ maxRequests: 2, concurrency: 1 });
-    expect([second.cycle, mirrored.requests('assets')]).toEqual([first.cycle, []]);
-    world.advance(HOUR);
-    mirrored.clockSkewMs = 0;
-    const third = await mirrored.sync();
-    expect(third).toMatchObject({ status: 'done', cycle: third.run });
-    expectMirrored(scene);
-  }),
-);
+test('a cycle lasts 24 hours of server time, whatever the local clock says; then all is read again (R6)', async () => {
+  const scene = await syncedScene();
+  const { mirrored, world } = scene;
+  const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
+  expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'done']);
+  putAsset(scene.env, 'a1', { description: 'changed since' });
+  world.advance(DAY - HOUR);
+  mirrored.clockSkewMs = 30 * DAY * 1000;
+  const second = await mirrored.sync({ maxRequests: 2, concurrency: 1 });
+  expect([second.cycle, mirrored.requests('assets')]).toEqual([first.cycle, []]);
+  world.advance(HOUR);
+  mirrored.clockSkewMs = 0;
+  const third = await mirrored.sync();
+  expect(third).toMatchObject({ status: 'done', cycle: third.run });
+  expectMirrored(scene);
+});
 
-test(
-  '--full scans what a cycle without --full has finished (R6)',
-  withSyncedWorld(async (scene) => {
-    await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
-    const full = await scene.mirrored.sync({ full: true });
-    expect(full).toMatchObject({ status: 'done', cycle: full.run });
-    expect(streamSummary(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
-    expectMirrored(scene);
-  }),
-);
+test('--full scans what a cycle without --full has finished (R6)', async () => {
+  const scene = await syncedScene();
+  await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
+  const full = await scene.mirrored.sync({ full: true });
+  expect(full).toMatchObject({ status: 'done', cycle: full.run });
+  expect(streamSummary(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
+  expectMirrored(scene);
+});
 
-test(
-  '--full scans again what a run without it finished in a cycle begun with it (R6)',
-  withSyncedWorld(async (scene) => {
-    await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
-    const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
-    expect(plain.cycle).toBe(2);
-    const full = await scene.mirrored.sync({ full: true });
-    expect(full.cycle).toBe(4);
-    const scanned = full.streams.filter(({ mode, reason }) => mode === 'scan' && reason === 'full');
-    expect(scanned.map(({ stream }) => stream)).toEqual(SCANNED_STREAMS);
-  }),
-);
+test('--full scans again what a run without it finished in a cycle begun with it (R6)', async () => {
+  const scene = await syncedScene();
+  await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
+  const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
+  expect(plain.cycle).toBe(2);
+  const full = await scene.mirrored.sync({ full: true });
+  expect(full.cycle).toBe(4);
+  const scanned = full.streams.filter(({ mode, reason }) => mode === 'scan' && reason === 'full');
+  expect(scanned.map(({ stream }) => stream)).toEqual(SCANNED_STREAMS);
+});
 
 test.each(['budget', 'quota'] as const)(
   'a list that spends the whole %s on failed attempts comes last in the next run (R6)',
-  (recovery) =>
-    withSyncedWorld(async (scene) => {
-      const { mirrored, env } = scene;
-      breakList(scene, '/assets', recovery);
-      putColumn(env, 'a1.c9', 'a1', { name: 'new' });
-      const [first, second] = (await runs(scene, 2)) as [RunSummary, RunSummary];
-      expect(first.streams.map(({ stream, pages }) => [stream, pages])).toEqual([['assets', 0]]);
-      const others = ['columns', 'tests', 'asset_lineage', 'latest_test_executions'] as const;
-      expect(others.map((name) => streamSummary(second, name).status)).toEqual(others.map(() => 'done'));
-      expect(mirrored.rows("select id from columns where id = 'a1.c9'")).toHaveLength(1);
-    })(),
-);
-
-test(
-  'a failing list doesn’t block others in later cycles, because a cycle with only failed lists left is over (R6)',
-  withSyncedWorld(async (scene) => {
+  async (recovery) => {
+    const scene = await syncedScene();
     const { mirrored, env } = scene;
-    breakList(scene, '/assets');
-    const cycles: (number | null)[] = [];
-    for (let n = 0; n < 4; n++) {
-      cycles.push(...(await runs(scene, 1)).map(({ cycle }) => cycle));
-      putColumn(env, 'a1.c1', 'a1', { data_type: `type ${n}` });
-    }
-    expect(cycles).toEqual([2, 2, 4, 5]);
-    expect(mirrored.rows("select data_type from columns where id = 'a1.c1'")).toEqual([{ data_type: 'type 2' }]);
-    removeHooks(scene);
-    expect((await mirrored.sync()).status).toBe('done');
-    expectMirrored(scene);
-  }),
+    breakList(scene, '/assets', recovery);
+    putColumn(env, 'a1.c9', 'a1', { name: 'new' });
+    const [first, second] = (await runs(scene, 2)) as [RunSummary, RunSummary];
+    expect(first.streams.map(({ stream, pages }) => [stream, pages])).toEqual([['assets', 0]]);
+    const others = ['columns', 'tests', 'asset_lineage', 'latest_test_executions'] as const;
+    expect(others.map((name) => streamSummary(second, name).status)).toEqual(others.map(() => 'done'));
+    expect(mirrored.rows("select id from columns where id = 'a1.c9'")).toHaveLength(1);
+  },
 );
 
-test(
-  'streams that depend on a list that came last are read after it in the same run (R6, R9)',
-  withWorld(async (scene) => {
-    failAt(scene, 'assets');
-    const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
-    expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'failed']);
-    removeHooks(scene);
-    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: first.cycle });
-    expectMirrored(scene);
-  }),
-);
+test('a failing list doesn’t block others in later cycles, because a cycle with only failed lists left is over (R6)', async () => {
+  const scene = await syncedScene();
+  const { mirrored, env } = scene;
+  breakList(scene, '/assets');
+  const cycles: (number | null)[] = [];
+  for (let n = 0; n < 4; n++) {
+    cycles.push(...(await runs(scene, 1)).map(({ cycle }) => cycle));
+    putColumn(env, 'a1.c1', 'a1', { data_type: `type ${n}` });
+  }
+  expect(cycles).toEqual([2, 2, 4, 5]);
+  expect(mirrored.rows("select data_type from columns where id = 'a1.c1'")).toEqual([{ data_type: 'type 2' }]);
+  removeHooks(scene);
+  expect((await mirrored.sync()).status).toBe('done');
+  expectMirrored(scene);
+});
+
+test('streams that depend on a list that came last are read after it in the same run (R6, R9)', async () => {
+  const scene = newScene();
+  failAt(scene, 'assets');
+  const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
+  expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'failed']);
+  removeHooks(scene);
+  expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: first.cycle });
+  expectMirrored(scene);
+});
 
 test.each([
   ['/tests', 't9'],
   ['/latest-test-executions', 't1'],
-])('histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', (list, id) =>
-  withSyncedWorld(async (scene) => {
-    const { mirrored, env } = scene;
-    expect((await mirrored.sync({ history: true })).status).toBe('done');
-    scene.world.advance(HOUR);
-    breakList(scene, list);
-    const [first] = (await runs(scene, 1, { history: true })) as [RunSummary];
-    expect(first.status).toBe('stopped');
-    if (id === 't9') putTest(env, id, 'a1');
-    execute(env, id, 'news');
-    removeHooks(scene);
-    expect((await mirrored.sync({ history: true, concurrency: 1 })).status).toBe('done');
-    expect(mirrored.requests(`${id}/executions`)).toHaveLength(1);
-  })(),
-);
+])('histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', async (list, id) => {
+  const scene = await syncedScene();
+  const { mirrored, env } = scene;
+  expect((await mirrored.sync({ history: true })).status).toBe('done');
+  scene.world.advance(HOUR);
+  breakList(scene, list);
+  const [first] = (await runs(scene, 1, { history: true })) as [RunSummary];
+  expect(first.status).toBe('stopped');
+  if (id === 't9') putTest(env, id, 'a1');
+  execute(env, id, 'news');
+  removeHooks(scene);
+  expect((await mirrored.sync({ history: true, concurrency: 1 })).status).toBe('done');
+  expect(mirrored.requests(`${id}/executions`)).toHaveLength(1);
+});
 
 test('an environment whose lists all fail doesn’t block other environments (R6)', async () => {
   const world = createWorld(['e1', 'e2', 'e3']);

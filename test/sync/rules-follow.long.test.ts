@@ -7,7 +7,7 @@ import { histories } from '../model/histories.ts';
 import { simulate } from '../model/simulation.ts';
 import type { TestMirror } from '../model/test-mirror.ts';
 import { FEED_TABLES } from '../support/catalogue.ts';
-import { failAt, type Scene, withSyncedWorld } from '../support/scene.ts';
+import { failAt, type Scene, syncedScene } from '../support/scene.ts';
 
 const timeOf = (mirrored: TestMirror): string =>
   String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '');
@@ -89,31 +89,28 @@ function fail(scene: Scene, recovery: SyncError['recovery']): object {
   return {};
 }
 
-test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s (R21)', (status, bring) =>
-  withSyncedWorld(async (scene) => {
-    const { mirrored, env } = scene;
-    // A machine clock behind the mirror's time has no effect.
-    mirrored.clockSkewMs = -24 * 3600 * 1000;
-    putColumn(env, 'a1.new', 'a1');
-    const stop = new AbortController();
-    const committed: string[] = [];
-    mirrored.afterCommit = () => void committed.push(timeOf(mirrored));
-    const wish = bring(scene, stop);
-    const summary = await mirrored.sync({ ...wish, concurrency: 1, signal: stop.signal });
-    expect(summary.status).toBe(status);
-    expect(committed.length).toBeGreaterThan(0);
-    expect(timeOf(mirrored) > String(committed.at(-1))).toBe(true);
-  })(),
-);
+test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s (R21)', async (status, bring) => {
+  const scene = await syncedScene();
+  const { mirrored, env } = scene;
+  // A machine clock behind the mirror's time has no effect.
+  mirrored.clockSkewMs = -24 * 3600 * 1000;
+  putColumn(env, 'a1.new', 'a1');
+  const stop = new AbortController();
+  const committed: string[] = [];
+  mirrored.afterCommit = () => void committed.push(timeOf(mirrored));
+  const wish = bring(scene, stop);
+  const summary = await mirrored.sync({ ...wish, concurrency: 1, signal: stop.signal });
+  expect(summary.status).toBe(status);
+  expect(committed.length).toBeGreaterThan(0);
+  expect(timeOf(mirrored) > String(committed.at(-1))).toBe(true);
+});
 
-test(
-  'a run refused before anything is read moves the mirror’s clock too (R21)',
-  withSyncedWorld(async (scene) => {
-    const before = timeOf(scene.mirrored);
-    scene.world.beforeRequest = ({ path }) => {
-      if (path === 'environments') throw new SyncError('token', 'the token is refused');
-    };
-    expect((await scene.mirrored.sync()).status).toBe('refused');
-    expect(timeOf(scene.mirrored) > before).toBe(true);
-  }),
-);
+test('a run refused before anything is read moves the mirror’s clock too (R21)', async () => {
+  const scene = await syncedScene();
+  const before = timeOf(scene.mirrored);
+  scene.world.beforeRequest = ({ path }) => {
+    if (path === 'environments') throw new SyncError('token', 'the token is refused');
+  };
+  expect((await scene.mirrored.sync()).status).toBe('refused');
+  expect(timeOf(scene.mirrored) > before).toBe(true);
+});
