@@ -5,7 +5,6 @@ import type { Row } from '../../src/core/stream.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BASE_URL } from '../support/conformance/workbench.ts';
 import { describeDestination } from '../support/conformance.ts';
 
@@ -16,11 +15,6 @@ describeDestination('an SQLite file', async (clock) => {
   await state.claimMirror(BASE_URL);
   return {
     state,
-    stream(name) {
-      const found = CATALOGUE.find((entry) => entry.name === name);
-      if (found === undefined) throw new Error(`no stream ${name}`);
-      return found;
-    },
     destination: (envId, run, alertRules) => createSqliteDestination(mirror, { envId, run, clock, alertRules }),
     rows: async (table, envId) =>
       mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],

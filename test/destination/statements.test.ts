@@ -5,13 +5,14 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/ports/destination.ts';
-import type { Stream, StreamName } from '../../src/core/stream.ts';
+import type { StreamName } from '../../src/core/stream.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
+import { entryNamed } from '../support/catalogue.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { column, edge, START } from '../support/conformance/workbench.ts';
 
@@ -38,10 +39,9 @@ beforeEach(() => {
 
 const OWED = { after: ' ', lastMark: 1, run: 2, mode: 'marked', settledBefore: LAST_INSTANT } as const;
 
-const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
 const on = (envId = 'e'): Destination => createSqliteDestination(mirror, { envId, run: 1, clock: () => START });
 const commit = (name: StreamName, given: CommitParts, envId = 'e') =>
-  on(envId).commit(stream(name), commitOf(NO_PROGRESS, given), new Set());
+  on(envId).commit(entryNamed(name), commitOf(NO_PROGRESS, given), new Set());
 
 /** SQLite's query plans for the statements of `act`, with a line per table that is read. */
 async function plansOf(act: () => Promise<unknown>): Promise<string[]> {
@@ -113,7 +113,7 @@ describe.each([
 
   test('due tests are found in key order, with one lookup per test in each table (R22)', async () => {
     fill(counted);
-    const plans = await plansOf(() => on().dueTests(stream('test_executions'), 9));
+    const plans = await plansOf(() => on().dueTests(entryNamed('test_executions'), 9));
     expect(plans.filter((step) => / [trfl] /.test(step)).sort()).toEqual([
       'SEARCH f USING INDEX sqlite_autoindex_history_failures_1 (env_id=? AND test_id=?) LEFT-JOIN',
       'SEARCH l USING INDEX latest_test_executions_by_test (env_id=? AND test_id=?)',
@@ -126,7 +126,7 @@ describe.each([
   test('marked rows are found by id, whatever their kind (R22)', async () => {
     fill(counted);
     const plans = await plansOf(() =>
-      on().backlog(stream('table_assets'), { ...OWED, about: 'marked', before: START }),
+      on().backlog(entryNamed('table_assets'), { ...OWED, about: 'marked', before: START }),
     );
     expect(new Set(plans.filter((step) => / t /.test(step)))).toEqual(
       new Set(['SEARCH t USING INDEX sqlite_autoindex_assets_1 (env_id=? AND id=?)']),
@@ -171,7 +171,8 @@ describe.each([
   test('reading the facts of a stream counts no rows', async () => {
     fill(counted);
     await plansOf(async () => {
-      for (const { name } of CATALOGUE) await on().facts(stream(name), { since: null, settledBefore: LAST_INSTANT });
+      for (const { name } of CATALOGUE)
+        await on().facts(entryNamed(name), { since: null, settledBefore: LAST_INSTANT });
     });
     expect(prepared.filter((sql) => sql.includes('count('))).toEqual([]);
   });
@@ -182,12 +183,12 @@ describe('prepared statements', () => {
 
   test('they are shared by all environments', async () => {
     const sync = async (envId: string): Promise<void> => {
-      const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
-      await on(envId).facts(stream('column_lineage'), { since: null, settledBefore: LAST_INSTANT });
+      const page = decodePage(entryNamed('column_lineage'), [edge('c', 'd')]);
+      await on(envId).facts(entryNamed('column_lineage'), { since: null, settledBefore: LAST_INSTANT });
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
       const roundEnd = { ...PLAIN_ROUND_END, replace: 'all', lastMark: 1, isWhole: true, isHeld: () => false } as const;
       await commit('column_lineage', { kind: 'round-end', roundEnd }, envId);
-      await on(envId).outstanding(stream('column_lineage'));
+      await on(envId).outstanding(entryNamed('column_lineage'));
     };
     await sync('e');
     expect(own().length).toBeGreaterThan(10);
@@ -199,7 +200,10 @@ describe('prepared statements', () => {
   test('seven statements write pages of any length to a table', async () => {
     for (let count = 1; count <= 130; count += 1) {
       const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
-      const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, kind: 'updated' as const }));
+      const changes = decodePage(entryNamed('columns'), items).rows.map(({ row }) => ({
+        row,
+        kind: 'updated' as const,
+      }));
       expect((await commit('columns', { changes })).counts.written).toBe(count);
     }
     expect(own().filter((sql) => sql.startsWith('insert into "columns"'))).toHaveLength(7);

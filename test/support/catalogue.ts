@@ -1,4 +1,4 @@
-import type { FeedStream } from '../../src/core/stream.ts';
+import type { FeedStream, StreamName } from '../../src/core/stream.ts';
 import { CATALOGUE, type CollectionName, type FeedName } from '../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../src/streams/entry.ts';
 
@@ -23,11 +23,11 @@ export const PLAIN_FEEDS: readonly FeedName[] = FEED_STREAMS.filter(
   (name) => !['assets', 'columns', 'tests'].includes(name),
 );
 
-export const entryNamed = <Name extends CollectionName>(name: Name): CatalogueEntry<CollectionName> => {
+export function entryNamed(name: StreamName): CatalogueEntry<CollectionName> {
   const entry = CATALOGUE.find((each) => each.name === name);
   if (entry === undefined) throw new Error(`no stream ${name}`);
   return entry;
-};
+}
 
 /** The paths of an environment's lists. */
 export const LIST_PATHS: readonly string[] = CATALOGUE.map(({ path }) => path)

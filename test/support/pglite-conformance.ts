@@ -3,7 +3,6 @@ import type { Instant } from '../../src/core/time/instant.ts';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BASE_URL, type MakeMirror } from './conformance/workbench.ts';
 import { pgliteDatabase } from './pglite-mirror.ts';
 
@@ -34,11 +33,6 @@ export async function mirrorIn(
   const run = (sql: string) => database.transaction((connection) => connection.query(sql));
   return {
     state,
-    stream(name) {
-      const found = CATALOGUE.find((entry) => entry.name === name);
-      if (found === undefined) throw new Error(`no stream ${name}`);
-      return found;
-    },
     destination: (envId, run, alertRules) =>
       createPostgresDestination(database, { ...waiting, envId, run, clock, lease: null, alertRules, errorOf }),
     rows: async (table, envId) => [...(await rowsOf(`select * from ${table} where env_id = $1`, [envId]))],

@@ -2,15 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { differenceOf } from '../../../src/core/decide/difference.ts';
 import { type DecodedRow, decodePage } from '../../../src/core/decode/decode.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
-import { CATALOGUE } from '../../../src/streams/catalogue.ts';
-
-const stream = (name: Stream['name']): Stream => CATALOGUE.find((entry) => entry.name === name) as Stream;
+import { entryNamed } from '../../support/catalogue.ts';
 
 const TABLE = { id: 'a', name: 'n', kind: 'table', source_type: 'dbt', tags: ['x'], synced_at: '2026-11-20T04:10:00Z' };
 const TYPED = { data_platform: 'pg', db_name: 'd', schema_name: 's', table_name: 't', materialization: 'view' };
 
 function decoded(name: Stream['name'], item: object): DecodedRow {
-  return decodePage(stream(name), [item]).rows[0] as DecodedRow;
+  return decodePage(entryNamed(name), [item]).rows[0] as DecodedRow;
 }
 
 const HELD: Row = {
@@ -20,7 +18,7 @@ const HELD: Row = {
 };
 
 const between = (name: Stream['name'], row: Row | undefined, item: object) =>
-  differenceOf(stream(name), row && { row, parts: [] }, decoded(name, item), 'rows');
+  differenceOf(entryNamed(name), row && { row, parts: [] }, decoded(name, item), 'rows');
 
 describe('differenceOf', () => {
   test('an asset is compared by its common fields and those of the other kinds, not by the typed ones', () => {
@@ -49,8 +47,8 @@ describe('differenceOf', () => {
 
   test('at a smaller depth than `rows`, only missing rows count as differences', () => {
     const shown = decoded('assets', { ...TABLE, name: 'm' });
-    expect(differenceOf(stream('assets'), { row: HELD, parts: [] }, shown, 'ids')).toBeNull();
-    expect(differenceOf(stream('assets'), undefined, shown, 'ids')?.what).toBe('missing');
+    expect(differenceOf(entryNamed('assets'), { row: HELD, parts: [] }, shown, 'ids')).toBeNull();
+    expect(differenceOf(entryNamed('assets'), undefined, shown, 'ids')?.what).toBe('missing');
   });
 });
 
@@ -61,7 +59,7 @@ describe('differenceOf a row with parts', () => {
     total,
     dimensions: ['x', 'y'].map((dimension) => ({ dimension, ...total })),
   });
-  const scores = stream('asset_health_scores');
+  const scores = entryNamed('asset_health_scores');
   const dimensions = shown.parts[0] as Row[];
   const extra = { ...(dimensions[0] as Row), dimension: 'z' };
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { withoutNulEscapes } from '../../../src/core/json.ts';
 import type { Row } from '../../../src/core/stream.ts';
 import { distributeTables } from '../../../src/destination/postgres/citus.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
@@ -8,8 +7,7 @@ import { migratePostgres } from '../../../src/destination/postgres/migrations.ts
 import { tableStatistics } from '../../../src/destination/postgres/statistics.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { postgresViews, recursiveViews } from '../../../src/destination/postgres/views.ts';
-import { list, quote } from '../../../src/destination/sql/tables.ts';
-import { CATALOGUE } from '../../../src/streams/catalogue.ts';
+import { entryNamed } from '../../support/catalogue.ts';
 import { readTree } from '../../support/citus/node-tree.ts';
 import { partitionsOf } from '../../support/citus/partitions.ts';
 import { refusedInView } from '../../support/citus/rules.ts';
@@ -18,6 +16,7 @@ import { minute } from '../../support/conformance/workbench.ts';
 import { fillNastyMirror } from '../../support/nasty-mirror.ts';
 import { emptyMirror } from '../../support/pglite-conformance.ts';
 import { pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { insertRow } from './setup.ts';
 
 const { server, schema: SCHEMA, close } = await distributedMirror();
 const database: PostgresDatabase = pgliteDatabase(server, SCHEMA);
@@ -142,14 +141,7 @@ describe('the views of a distributed mirror', () => {
     await migratePostgres(server, SCHEMA);
     await distributeTables(server, SCHEMA);
     fillNastyMirror((table, row) => rows.push([table, row]), 1);
-    for (const [table, row] of rows) {
-      const names = Object.keys(row);
-      const sql = `insert into ${SCHEMA}.${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
-      await server.query(
-        sql,
-        Object.values(row).map((value) => (typeof value === 'string' ? withoutNulEscapes(value) : value)),
-      );
-    }
+    for (const [table, row] of rows) await insertRow(server, `${SCHEMA}.${table}`, row);
   });
   afterAll(empty);
   const rows: [table: string, row: Row][] = [];
@@ -194,8 +186,7 @@ describe('the views of a distributed mirror', () => {
 
 describe('the statistics of a distributed mirror', () => {
   test('once many rows of a stream are new, its tables are analyzed, but only the shards of their environment', async () => {
-    const stream = CATALOGUE.find(({ name }) => name === 'columns');
-    if (stream === undefined) throw new Error('no columns');
+    const stream = entryNamed('columns');
     await server.query(
       `insert into ${SCHEMA}.columns (env_id, id, asset_id, name, mirrored_at)
         select e, 'c' || n, 'a', 'x', '2026-11-20' from unnest(array['e', 'f', 'g', 'h', 'i']) e, generate_series(1, 1000) n`,

@@ -13,7 +13,6 @@ import {
 } from '../../../src/destination/postgres/leases.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
-import { list, quote } from '../../../src/destination/sql/tables.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { runSync } from '../../../src/sync/run.ts';
 import { loadLastStarts } from '../../../state/last-starts.ts';
@@ -29,7 +28,7 @@ import { DECISION_OPTIONS } from '../../support/decision-options.ts';
 import { emptyMirror, mirrorIn } from '../../support/pglite-conformance.ts';
 import { pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
-import { destinationOf } from './setup.ts';
+import { destinationOf, insertRow } from './setup.ts';
 
 let mirror: DistributedMirror;
 let known: Awaited<ReturnType<typeof knownFunctions>>;
@@ -56,11 +55,8 @@ describe('a mirror with partitioned tables', () => {
 
   test.each(CATALOGUE)('every kind of commit of $name succeeds', async (stream) => {
     for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream))) {
-      for (const { table, row } of furnishedRows(stream)) {
-        const names = Object.keys(row);
-        const sql = `insert into ${mirror.schema}.${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
-        await mirror.server.query(sql, Object.values(row));
-      }
+      for (const { table, row } of furnishedRows(stream))
+        await insertRow(mirror.server, `${mirror.schema}.${table}`, row);
       const destination = destinationOf(database, { run: 2, clock: () => minute(1) });
       expect(await act(destination, stream), title).toBeDefined();
       await empty();

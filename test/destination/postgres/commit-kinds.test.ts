@@ -1,25 +1,22 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getTableName, is } from 'drizzle-orm';
 import { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import * as assetTables from '../../../schema/assets.ts';
 import * as testTables from '../../../schema/data-tests.ts';
 import * as healthTables from '../../../schema/health.ts';
 import * as historyTables from '../../../schema/histories.ts';
 import * as syncTables from '../../../schema/sync.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
-import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
-import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
 import { createSqliteDestination } from '../../../src/destination/sqlite/destination.ts';
-import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
+import { openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { minute } from '../../support/conformance/workbench.ts';
-import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { testFolder } from '../../support/test-folder.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
-import { destinationOf } from './setup.ts';
+import { destinationOf, insertRow, pgliteMirror } from './setup.ts';
 
 const TABLES = [assetTables, testTables, healthTables, syncTables, historyTables]
   .flatMap((family): unknown[] => Object.values(family))
@@ -27,22 +24,9 @@ const TABLES = [assetTables, testTables, healthTables, syncTables, historyTables
   .map((table) => getTableName(table as SQLiteTable))
   .filter((name) => !['environments', 'mirror', 'sync_runs'].includes(name));
 
-let file: MirrorFile;
-let folder: string;
-let server: Awaited<ReturnType<typeof pgliteConnection>>;
-let database: PostgresDatabase;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  file = openForWriting(join(folder, 'obsync.db'));
-  server = await pgliteConnection();
-  await migratePostgres(server, 'obsync');
-  database = pgliteDatabase(server, 'obsync');
-});
-afterAll(async () => {
-  await server.close();
-  file.connection.close();
-  rmSync(folder, { recursive: true });
-});
+const file = openForWriting(join(testFolder(), 'obsync.db'));
+afterAll(() => file.connection.close());
+const database = pgliteDatabase(await pgliteMirror('obsync'), 'obsync');
 
 /** The tables that SQLite keeps as temporary ones. */
 const OF_ROUNDS = ['seen_keys', 'seen_through', 'missing_keys', 'missing_found', 'staged_keys', 'staged_loaded'];
@@ -78,11 +62,7 @@ async function inFile(stream: Stream, act: (typeof COMMIT_KINDS)[number]['act'])
 
 async function inPostgres(stream: Stream, act: (typeof COMMIT_KINDS)[number]['act']): Promise<unknown[]> {
   await database.transaction(async (connection) => {
-    for (const { table, row } of furnishedRows(stream)) {
-      const names = Object.keys(row);
-      const sql = `insert into ${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
-      await connection.query(sql, Object.values(row));
-    }
+    for (const { table, row } of furnishedRows(stream)) await insertRow(connection, table, row);
   });
   const result = await act(destinationOf(database, OPTIONS), stream);
   return database.transaction(async (connection) => {

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { getTableName, is } from 'drizzle-orm';
 import { getTableConfig as configInPostgres, PgTable } from 'drizzle-orm/pg-core';
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
 import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
 import * as postgres from '../../../schema/postgres.ts';
@@ -18,8 +18,8 @@ import {
 } from '../../../src/destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { aroundViews, postgresViews } from '../../../src/destination/postgres/views.ts';
-import { pgliteConnection } from '../../support/pglite-mirror.ts';
 import { testSchema } from '../../support/postgres.ts';
+import { pgliteMirror } from './setup.ts';
 
 const SCHEMA = new URL('../../../schema/', import.meta.url);
 
@@ -28,13 +28,8 @@ const exported = await Promise.all(files.map((file) => import(new URL(file, SCHE
 const sqliteTables = exported.flatMap((file) => Object.values(file)).filter((each) => is(each, SQLiteTable));
 const postgresTables = Object.values(postgres).map(configInPostgres);
 
-let server: Awaited<ReturnType<typeof pgliteConnection>>;
-beforeAll(async () => {
-  server = await pgliteConnection();
-  await migratePostgres(server, 'obsync');
-  await server.query('set search_path to obsync');
-});
-afterAll(() => server.close());
+const server = await pgliteMirror('obsync');
+await server.query('set search_path to obsync');
 
 const column = async (sql: string, values: unknown[] = []) =>
   (await server.query(sql, values)).rows.map((row) => Object.values(row)[0]);

@@ -1,10 +1,16 @@
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
+import { withoutNulEscapes } from '../../../src/core/json.ts';
 import type { Destination } from '../../../src/core/ports/destination.ts';
+import type { Row } from '../../../src/core/stream.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
+import type { ListConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { list } from '../../../src/destination/sql/tables.ts';
 import { START } from '../../support/conformance/workbench.ts';
+import { pgliteConnection } from '../../support/pglite-mirror.ts';
 import { type TestSchema, testSchema } from '../../support/postgres.ts';
 
 /** A mirror on a real server, until the test ends. */
@@ -21,6 +27,23 @@ export function openedAt(connectionString: string, { schema }: TestSchema): Post
   const database = openPool({ client: { connectionString }, schema, maxConnections: 4 });
   onTestFinished(() => database.close());
   return database;
+}
+
+/** A mirror on a PostgreSQL in this process, until the tests of the file have ended. */
+export async function pgliteMirror(schema: string): Promise<ListConnection> {
+  const server = await pgliteConnection();
+  afterAll(() => server.close());
+  await migratePostgres(server, schema);
+  return server;
+}
+
+/** Inserts a row as PostgreSQL can store it (R19). */
+export async function insertRow(connection: PostgresConnection, table: string, row: Row): Promise<void> {
+  const names = Object.keys(row);
+  await connection.query(
+    `insert into ${table} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`,
+    Object.values(row).map((value) => (typeof value === 'string' ? withoutNulEscapes(value) : value)),
+  );
 }
 
 export function destinationOf(

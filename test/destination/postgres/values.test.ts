@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environments } from '../../../schema/assets.ts';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
@@ -9,23 +9,16 @@ import { sameJson } from '../../../src/core/json.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
-import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import type { SqlStatements } from '../../../src/destination/sql/statements.ts';
 import { insertStatement } from '../../../state/state-statements.ts';
 import { streamOf } from '../../core/setup.ts';
 import { asset, column, test1 } from '../../support/conformance/workbench.ts';
-import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
-import { destinationOf } from './setup.ts';
+import { pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { destinationOf, pgliteMirror } from './setup.ts';
 
-let server: Awaited<ReturnType<typeof pgliteConnection>>;
-let database: PostgresDatabase;
-beforeAll(async () => {
-  server = await pgliteConnection();
-  await migratePostgres(server, 'obsync');
-  database = pgliteDatabase(server, 'obsync');
-});
-afterAll(() => server.close());
+const server = await pgliteMirror('obsync');
+const database = pgliteDatabase(server, 'obsync');
 
 describe('same_json of PostgreSQL agrees with sameJson (R21)', () => {
   const same = (one: string, other: string) =>

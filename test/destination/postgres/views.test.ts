@@ -1,23 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { withoutNulEscapes } from '../../../src/core/json.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Row } from '../../../src/core/stream.ts';
-import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { recursiveViews } from '../../../src/destination/postgres/views.ts';
 import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { expectSameRows, TABLES, VIEWS } from '../../support/compare-mirrors.ts';
 import { fillNastyMirror } from '../../support/nasty-mirror.ts';
-import { pgliteConnection } from '../../support/pglite-mirror.ts';
+import { insertRow, pgliteMirror } from './setup.ts';
 
-let postgres: Awaited<ReturnType<typeof pgliteConnection>>;
+const postgres = await pgliteMirror('obsync');
+await postgres.query('set search_path to obsync');
+
 let file: MirrorFile;
-
-beforeAll(async () => {
-  postgres = await pgliteConnection();
-  await migratePostgres(postgres, 'obsync');
-  await postgres.query('set search_path to obsync');
-});
-afterAll(() => postgres.close());
-
 beforeEach(() => {
   file = openForWriting(':memory:');
 });
@@ -40,14 +32,8 @@ function add(table: string, row: Row): void {
 async function copyTables(): Promise<void> {
   for (const { name, columns } of TABLES) {
     const named = columns.map((column) => `"${column}"`).join(', ');
-    const sql = `insert into "${name}" (${named}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`;
-    for (const row of inFile(`select ${named} from "${name}"`))
-      await postgres.query(sql, Object.values(row).map(asStored));
+    for (const row of inFile(`select ${named} from "${name}"`)) await insertRow(postgres, name, row);
   }
-}
-
-function asStored(value: Row[string]): Row[string] {
-  return typeof value === 'string' ? withoutNulEscapes(value) : value;
 }
 
 describe('the views of both databases', () => {

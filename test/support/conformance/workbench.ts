@@ -10,12 +10,11 @@ import type { StateStore } from '../../../src/core/ports/state-store.ts';
 import type { Row, Stream, StreamName } from '../../../src/core/stream.ts';
 import type { Instant } from '../../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
+import { entryNamed } from '../catalogue.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../commit-parts.ts';
 
 /** A new, empty mirror of any kind, for the suite. */
 interface Mirror {
-  /** The catalogue's entry for this mirror's tables. */
-  stream(name: StreamName): Stream;
   /** Its state store, claimed for `BASE_URL`. */
   readonly state: StateStore;
   /** The destination for one environment in this run. */
@@ -61,7 +60,7 @@ export function workbench(make: MakeMirror) {
   });
   afterEach(() => mirror.close());
 
-  const stream = (name: StreamName): Stream => mirror.stream(name);
+  const stream: (name: StreamName) => Stream = entryNamed;
   const on = (env = 'e', run = 1): Destination => mirror.destination(env, run, alertRules);
   const decoded = (name: StreamName, items: readonly object[]): DecodedRow[] => [
     ...decodePage(stream(name), items).rows,
