@@ -1,7 +1,5 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import {
   type EnvironmentModel,
@@ -17,6 +15,7 @@ import {
 } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, DAY, HOUR, type World } from '../model/world.ts';
+import { testFolder } from '../support/test-folder.ts';
 import { type SyncFileOptions, syncFile } from './sync-file.ts';
 
 /** A world in which no time passes, the mirror file before the tested run (none before a first sync), and that run. */
@@ -31,8 +30,7 @@ export interface Scene {
   fresh(): string;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'obsync-crash-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder();
 let paths = 0;
 
 /** How many files are kept. Older ones are not needed any more. */

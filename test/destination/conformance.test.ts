@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Row } from '../../src/core/stream.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
@@ -7,10 +5,10 @@ import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
 import { BASE_URL } from '../support/conformance/workbench.ts';
 import { describeDestination } from '../support/conformance.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 describeDestination('an SQLite file', async (clock) => {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  const mirror = openForWriting(join(folder, 'obsync.db'));
+  const mirror = openForWriting(join(testFolder(), 'obsync.db'));
   const state = fileState(mirror, clock);
   await state.claimMirror(BASE_URL);
   return {
@@ -35,7 +33,6 @@ describeDestination('an SQLite file', async (clock) => {
     },
     async close() {
       mirror.connection.close();
-      rmSync(folder, { recursive: true });
     },
   };
 });

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import type { Stream } from '../../src/core/stream.ts';
@@ -10,11 +7,12 @@ import { commitStatements } from '../../src/destination/sql/commit.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
 import { upsert } from '../../src/destination/sql/write-rows.ts';
 import { perform, sqliteScope } from '../../src/destination/sqlite/driver.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { clockOfOneWriter } from '../../state/mirror-clock.ts';
 import { streamOf } from '../core/setup.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { asset, column, edge, link, START } from '../support/conformance/workbench.ts';
+import { claimedMirror } from './setup.ts';
 
 type Play = (mirror: MirrorFile, statements: SqlStatements<unknown>) => Promise<unknown>;
 
@@ -69,12 +67,7 @@ const COMMITS: readonly (readonly [Stream, CommitParts])[] = [
 
 /** The rows of a mirror after all commits, and the result of each commit. */
 async function played(play: Play): Promise<unknown> {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  const mirror = openForWriting(join(folder, 'obsync.db'));
-  onTestFinished(() => {
-    mirror.connection.close();
-    rmSync(folder, { recursive: true });
-  });
+  const mirror = claimedMirror();
   const results: unknown[] = [];
   for (const [stream, parts] of COMMITS) {
     const commit = commitOf(NO_PROGRESS, parts);
@@ -104,10 +97,7 @@ test('a commit has the same result when its driver waits after every statement (
 });
 
 test('a write takes the columns that its own rows share, whatever an earlier write of the table shared', () => {
-  const mirror = openForWriting(':memory:');
-  onTestFinished(() => {
-    mirror.connection.close();
-  });
+  const mirror = claimedMirror();
   const scope = { ...sqliteScope(mirror, 'e'), run: 1, marking: new Set<never>(), mirroredAt: START };
   const rows = ['c', 'd', 'e'].map((id) => ({ ...column(id), name: `name of ${id}`, data_type: `type of ${id}` }));
   perform(mirror.prepare, upsert(scope, 'columns', rows, { added: { name: 'shared' } }));

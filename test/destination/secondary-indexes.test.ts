@@ -1,24 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/migrations.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { saveCheckpoint } from '../support/save-checkpoint.ts';
+import { claimedMirror } from './setup.ts';
 
 const TABLES = [assets, tests];
 
 let mirror: MirrorFile;
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  mirror = openForWriting(join(folder, 'obsync.db'));
-  onTestFinished(() => {
-    mirror.connection.close();
-    rmSync(folder, { recursive: true });
-  });
+  mirror = claimedMirror();
 });
 
 const indexes = (): string[] =>

@@ -1,26 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { BacklogQuery, Destination, RemovalCount, RoundEnd } from '../../src/core/ports/destination.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { claimMirror } from '../../state/run-log.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { streamOf, T } from '../core/setup.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
+import { claimedMirror } from './setup.ts';
 
-let folder: string;
 let mirror: MirrorFile;
 /** How often the table was searched for missing rows. */
 let passes = 0;
 let on: Destination;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  mirror = openForWriting(join(folder, 'obsync.db'));
-  writeState(mirror, claimMirror('http://localhost', mirror.path));
+  mirror = claimedMirror();
   passes = 0;
   const counting: MirrorFile = {
     ...mirror,
@@ -30,10 +23,6 @@ beforeEach(() => {
     },
   };
   on = createSqliteDestination(counting, { envId: 'e', run: 1, clock: () => T });
-});
-afterEach(() => {
-  mirror.connection.close();
-  rmSync(folder, { recursive: true });
 });
 
 const stream = streamOf('columns');

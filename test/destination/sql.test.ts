@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Stream } from '../../src/core/stream.ts';
@@ -10,16 +8,16 @@ import { perform } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { START } from '../support/conformance/workbench.ts';
+import { testFolder } from '../support/test-folder.ts';
 import { COMMIT_KINDS, type CommitKind, furnishedRows, of } from './commit-kinds.ts';
 import { readable } from './sql-text.ts';
 
-let mirror: MirrorFile;
-let folder: string;
+const mirror = openForWriting(join(testFolder(), 'obsync.db'));
+afterAll(() => mirror.connection.close());
+
 let prepared: string[] = [];
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  mirror = openForWriting(join(folder, 'obsync.db'));
   const prepare = mirror.connection.prepare.bind(mirror.connection);
   Object.assign(mirror.connection, {
     prepare(sql: string) {
@@ -27,10 +25,6 @@ beforeAll(() => {
       return prepare(sql);
     },
   });
-});
-afterAll(() => {
-  mirror.connection.close();
-  rmSync(folder, { recursive: true });
 });
 
 function furnish(stream: Stream): void {

@@ -1,28 +1,22 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/ports/destination.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { claimMirror } from '../../state/run-log.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { column, edge, START } from '../support/conformance/workbench.ts';
+import { claimedMirror } from './setup.ts';
 
 let mirror: MirrorFile;
 let prepared: string[];
 let prepare: (sql: string) => ReturnType<MirrorFile['prepare']>;
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  mirror = openForWriting(join(folder, 'obsync.db'));
-  writeState(mirror, claimMirror('http://localhost', mirror.path));
+  mirror = claimedMirror();
   prepare = mirror.connection.prepare.bind(mirror.connection);
   prepared = [];
   Object.assign(mirror.connection, {
@@ -30,10 +24,6 @@ beforeEach(() => {
       prepared.push(sql);
       return prepare(sql);
     },
-  });
-  onTestFinished(() => {
-    mirror.connection.close();
-    rmSync(folder, { recursive: true });
   });
 });
 

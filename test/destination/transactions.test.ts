@@ -1,35 +1,26 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/ports/destination.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { claimMirror } from '../../state/run-log.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { streamOf, T } from '../core/setup.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
+import { claimedMirror } from './setup.ts';
 
 const QUIET_MS = 1000;
 
-let folder: string;
 let mirror: MirrorFile;
 let reader: Database.Database;
 beforeEach(() => {
   vi.useFakeTimers();
-  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  mirror = openForWriting(join(folder, 'obsync.db'), QUIET_MS);
-  writeState(mirror, claimMirror('http://localhost', mirror.path));
-  reader = new Database(join(folder, 'obsync.db'), { readonly: true });
+  mirror = claimedMirror(QUIET_MS);
+  reader = new Database(mirror.path, { readonly: true });
 });
 afterEach(() => {
   vi.useRealTimers();
   reader.close();
-  mirror.connection.close();
-  rmSync(folder, { recursive: true });
 });
 
 const stream = streamOf('asset_lineage');

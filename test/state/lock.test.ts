@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { linkSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { takeLock } from '../../state/lock.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 let path: string;
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
-  path = join(folder, 'obsync.db');
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  path = join(testFolder(), 'obsync.db');
 });
 
 const locked = expect.objectContaining({

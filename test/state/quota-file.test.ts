@@ -1,5 +1,5 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
@@ -7,15 +7,12 @@ import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota/quota-state
 import { resumedWindow } from '../../src/core/quota/rate-window.ts';
 import { accountKey } from '../../state/account-key.ts';
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 const ACCOUNT = accountKey({ baseUrl: 'https://api.example.com', token: 'secret-token' });
 const DAY_MS = 86_400_000;
 
-function place(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-quota-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, 'obsync', 'quota.db');
-}
+const place = (): string => join(testFolder(), 'obsync', 'quota.db');
 
 function open(path: string, { account = ACCOUNT, now = machineTime } = {}): QuotaKeeper {
   const keeper = fileKeeper({ path: () => path, account, now });

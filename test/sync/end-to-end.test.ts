@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,13 +12,14 @@ import { syncSettings } from '../../src/settings/sync-settings.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { FEED_STREAMS, TABLES_OF_EVERY_RUN } from '../support/catalogue.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** The columns that the mirror adds, and the times that it serves as its own. */
 const OWN = "('mirrored_at', 'extra', 'synced_at', 'deleted_at')";
 
-let folder: string;
+const folder = testFolder();
 let source: MirrorFile;
 let server: FastifyInstance;
 let nowMs = Date.now();
@@ -29,7 +28,6 @@ let aheadMs = 0;
 let requests: string[] = [];
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   source = openForWriting(join(folder, 'source.db'));
   makeSample(source, { seed: 11, nowMs });
   server = await createServer({ mirror: source, keys: () => [rootToken('all', 'secret')] });
@@ -44,7 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.close();
   source.connection.close();
-  rmSync(folder, { recursive: true });
 });
 
 async function sync(): Promise<RunSummary> {
