@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readStatus } from '../../../src/api/status-report.ts';
-import { SyncError } from '../../../src/core/errors.ts';
 import { instantOfMs } from '../../../src/core/time/instant.ts';
-import { createPostgresDestination, postgresScope } from '../../../src/destination/postgres/destination.ts';
+import { postgresScope } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import {
   heldEnvironments,
@@ -44,8 +43,6 @@ afterAll(() => mirror.close());
 
 const empty = () => emptyMirror(mirror.server, mirror.schema);
 
-const WAITING = { sleep: async () => undefined, random: () => 0 };
-
 describeDestination('PostgreSQL with tables partitioned by env_id', (clock) =>
   mirrorIn(watch.connection, mirror.schema, { clock, close: empty }),
 );
@@ -82,17 +79,13 @@ describe('a mirror with partitioned tables', () => {
           mirrorExists: true,
           openMirror: async () => ({
             state: postgresState(database, {
-              ...WAITING,
+              ...{ sleep: async () => undefined, random: () => 0 },
               name: mirror.schema,
               clock,
               leases: () => new Map(envIds.map((envId) => [envId, null])),
             }),
             destination: (envId, run) =>
-              createPostgresDestination(database, {
-                ...WAITING,
-                ...{ envId, run, clock, lease: leases.get(envId) ?? null },
-                errorOf: (cause) => new SyncError('run', String(cause), { cause }),
-              }),
+              destinationOf(database, { envId, run, clock, lease: leases.get(envId) ?? null }),
             hold: async () => {},
             flush: async () => {},
             close: async () => {},
