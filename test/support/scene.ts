@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/ports/source.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
-import type { EnvironmentModel, Item } from '../model/environment.ts';
+import { createEnvironment, type EnvironmentModel, type Item } from '../model/environment.ts';
 import { comparableRows } from '../model/expected-rows.ts';
 import { furnish } from '../model/furnish.ts';
 import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
@@ -34,6 +34,14 @@ export async function syncedScene(fill = furnish): Promise<Scene> {
   expect((await scene.mirrored.sync()).status).toBe('done');
   scene.world.advance(2 * 3600);
   return scene;
+}
+
+/** Fills a second environment like the first. */
+export function createOther({ world, env }: Scene): EnvironmentModel {
+  const other = createEnvironment('e2', env.stamp);
+  world.environments.set('e2', other);
+  furnish(other);
+  return other;
 }
 
 /** Expects the mirror to equal what the token can see, row by row. */

@@ -1,28 +1,12 @@
 import { expect, test } from 'vitest';
-import { type EnvironmentModel, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/environment.ts';
+import { putAsset, putColumn, remove, undelete } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { expectMirrored, onRequest, removeHooks, rowOf, type Scene, syncedScene } from '../support/scene.ts';
-
-const COUNT = 110;
-const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
-const some = (count: number): string[] => all.slice(0, count);
-
-/** Columns of one asset, each with an edge. */
-function furnishMany(place: EnvironmentModel): void {
-  putAsset(place, 'hub', { kind: 'etl' });
-  for (const n of all) {
-    putColumn(place, `c${n}`, 'hub');
-    putColumnEdges(place, `c${n}`, ['far']);
-  }
-}
-
-const loseColumns = ({ env }: Scene, count: number): void => {
-  for (const n of some(count)) remove(env, 'columns', `c${n}`, 'lost');
-};
+import { expectMirrored, onRequest, removeHooks, rowOf, syncedScene } from '../support/scene.ts';
+import { COUNT, furnishColumns, loseColumns, some } from './shrink-setup.ts';
 
 test('--allow-shrink applies held-back removals without a new scan (R14)', async () => {
-  const scene = await syncedScene(furnishMany);
+  const scene = await syncedScene(furnishColumns);
   loseColumns(scene, 60);
   const { server_time } = await scene.mirrored.sync({ full: true });
   scene.world.advance(HOUR);
@@ -39,7 +23,7 @@ test('--allow-shrink applies held-back removals without a new scan (R14)', async
 });
 
 test('--allow-shrink first looks held-back rows up by id, and returned rows stay (R12, R14)', async () => {
-  const scene = await syncedScene(furnishMany);
+  const scene = await syncedScene(furnishColumns);
   const { env, world, mirrored } = scene;
   loseColumns(scene, 60);
   await mirrored.sync({ full: true });
@@ -83,14 +67,14 @@ test.each([
 );
 
 test('a run that starts with --allow-shrink holds nothing back (R14)', async () => {
-  const scene = await syncedScene(furnishMany);
+  const scene = await syncedScene(furnishColumns);
   loseColumns(scene, 60);
   expect((await scene.mirrored.sync({ full: true, allowShrink: true })).status).toBe('done');
   expectMirrored(scene);
 });
 
 test('--allow-shrink doesn’t remove rows that were returned again (R14)', async () => {
-  const scene = await syncedScene(furnishMany);
+  const scene = await syncedScene(furnishColumns);
   loseColumns(scene, 60);
   await scene.mirrored.sync({ full: true });
   for (const n of some(30)) putColumn(scene.env, `c${n}`, 'hub');
@@ -100,7 +84,7 @@ test('--allow-shrink doesn’t remove rows that were returned again (R14)', asyn
 });
 
 test('before applying held-back edges, --allow-shrink reads their columns again and keeps edges of hidden ones (R14, R18)', async () => {
-  const scene = await syncedScene(furnishMany);
+  const scene = await syncedScene(furnishColumns);
   const { env, world, mirrored } = scene;
   for (const n of some(60)) env.columnEdges.delete(`far>c${n}`);
   world.advance(2 * HOUR);

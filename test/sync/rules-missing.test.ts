@@ -5,20 +5,19 @@ import type { Row } from '../../src/core/stream.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import { createEnvironment, type EnvironmentModel, remove } from '../model/environment.ts';
-import { furnish } from '../model/furnish.ts';
+import { remove } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
-import { expectMirrored, newScene, removeHooks, rowOf, type Scene, syncedScene } from '../support/scene.ts';
-
-/** Fills a second environment like the first. */
-function createOther({ world, env }: Scene): EnvironmentModel {
-  const other = createEnvironment('e2', env.stamp);
-  world.environments.set('e2', other);
-  furnish(other);
-  return other;
-}
+import {
+  createOther,
+  expectMirrored,
+  newScene,
+  removeHooks,
+  rowOf,
+  type Scene,
+  syncedScene,
+} from '../support/scene.ts';
 
 const scans = ({ streams }: RunSummary): string[] =>
   streams

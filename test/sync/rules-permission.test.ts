@@ -1,27 +1,17 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import {
-  createEnvironment,
-  type EnvironmentModel,
-  put,
-  putAsset,
-  putColumn,
-  remove,
-  removeAsset,
-  undelete,
-} from '../model/environment.ts';
-import { furnish } from '../model/furnish.ts';
+import { put, putAsset, putColumn, remove, removeAsset, undelete } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
+  createOther,
   expectMirrored,
   failAt,
   liveIds,
   newScene,
   removeHooks,
   rowOf,
-  type Scene,
   syncedScene,
   transformItems,
 } from '../support/scene.ts';
@@ -108,14 +98,6 @@ test('an unlisted environment keeps its rows and is scanned once it is listed ag
   expectMirrored(scene);
   expectMirrored({ ...scene, env: other });
 });
-
-/** Fills a second environment like the first. */
-function createOther({ world, env }: Scene): EnvironmentModel {
-  const other = createEnvironment('e2', env.stamp);
-  world.environments.set('e2', other);
-  furnish(other);
-  return other;
-}
 
 test('a scan that began before its environment went missing doesn’t replace the due scan (R13)', async () => {
   const scene = await syncedScene();

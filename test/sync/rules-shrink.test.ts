@@ -12,35 +12,18 @@ import {
 } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import {
-  expectMirrored,
-  liveIds,
-  removeHooks,
-  rowOf,
-  type Scene,
-  syncedScene,
-  transformItems,
-} from '../support/scene.ts';
+import { expectMirrored, liveIds, removeHooks, rowOf, syncedScene, transformItems } from '../support/scene.ts';
+import { all, COUNT, furnishColumns, loseColumns, some } from './shrink-setup.ts';
 
-const COUNT = 110;
-const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
-const some = (count: number): string[] => all.slice(0, count);
-
-/** Columns of one asset, each with an edge; assets with an edge each. */
+/** Columns of one asset, each with an edge; assets with an edge and a score each. */
 function furnishMany(place: EnvironmentModel): void {
-  putAsset(place, 'hub', { kind: 'etl' });
+  furnishColumns(place);
   for (const n of all) {
-    putColumn(place, `c${n}`, 'hub');
-    putColumnEdges(place, `c${n}`, ['far']);
     putAsset(place, `a${n}`);
     putAssetEdge(place, 'hub', `a${n}`);
     putScore(place, `a${n}`, 1);
   }
 }
-
-const loseColumns = ({ env }: Scene, count: number): void => {
-  for (const n of some(count)) remove(env, 'columns', `c${n}`, 'lost');
-};
 
 test('a sweep of more than half of the rows is held back: changes are written, and every run reports it (R14)', async () => {
   const scene = await syncedScene(furnishMany);
