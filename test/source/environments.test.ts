@@ -2,14 +2,10 @@ import nock from 'nock';
 import { describe, expect, test } from 'vitest';
 import type { Reply } from '../support/api-server.ts';
 import { always, answerWith, SERVICE_URL } from './nock-setup.ts';
-import { failureOf } from './setup.ts';
+import { error, failureOf } from './setup.ts';
 
 const page = (id: string, next: string | null): Reply => ({
   body: { items: [{ id }], has_more: next !== null, next_cursor: next },
-});
-const error = (status: number, code?: string, message = 'as it is'): Reply => ({
-  status,
-  body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
 });
 const refused = error(400, 'invalid_cursor');
 

@@ -2,12 +2,7 @@ import nock from 'nock';
 import { describe, expect, test } from 'vitest';
 import { EMPTY_PAGE, type Reply } from '../support/api-server.ts';
 import { always, answerWith } from './nock-setup.ts';
-import { ASSETS, failureOf, TOKEN } from './setup.ts';
-
-const error = (status: number, code?: string, message = 'as it is'): Reply => ({
-  status,
-  body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
-});
+import { ASSETS, error, failureOf, TOKEN } from './setup.ts';
 
 describe('retries', () => {
   test.each<[string, Reply]>([

@@ -1,15 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reply } from '../support/api-server.ts';
 import { always, answerWith } from './nock-setup.ts';
-import { ASSETS, failureOf } from './setup.ts';
-
-const quota = (remaining: number, reset: number): Reply => ({
-  headers: { 'ratelimit-limit': '10', 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${reset}` },
-});
-const refusal = (after: string): Reply => ({ status: 429, headers: { 'retry-after': after } });
-
-const pages = (source: { page: (request: typeof ASSETS) => Promise<unknown> }, count: number) =>
-  Promise.all(Array.from({ length: count }, () => source.page(ASSETS)));
+import { ASSETS, failureOf, pages, quota, refusal } from './setup.ts';
 
 describe('the quota', () => {
   test('nothing waits for the reset if there is nothing left to send (R23)', async () => {

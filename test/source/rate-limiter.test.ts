@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Reply, Step } from '../support/api-server.ts';
-import { ASSETS, failureOf, setUp, virtualTime } from './setup.ts';
+import type { Step } from '../support/api-server.ts';
+import { ASSETS, failureOf, pages, quota, refusal, setUp, virtualTime } from './setup.ts';
 
-const quota = (remaining: number, reset: number): Reply => ({
-  headers: { 'ratelimit-limit': '10', 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${reset}` },
-});
-const refusal = (after: string): Reply => ({ status: 429, headers: { 'retry-after': after } });
 const error500: Step = { status: 500, body: { error: { code: 'internal_error', message: 'x' } } };
 
 /** Responses that wait until `release` is called. */
@@ -19,9 +15,6 @@ const forever = (_: number, signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-
-const pages = (source: { page: (request: typeof ASSETS) => Promise<unknown> }, count: number) =>
-  Promise.all(Array.from({ length: count }, () => source.page(ASSETS)));
 
 /** Waits until the source has sent all it may: our own requests to the same server arrive later. */
 async function settle(url: string) {

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { PageRequest, Source } from '../../src/core/ports/source.ts';
-import type { RecordedRequest, Reply } from '../support/api-server.ts';
+import type { RecordedRequest } from '../support/api-server.ts';
 import { always, answerWith } from './nock-setup.ts';
-import { failureOf } from './setup.ts';
-
-const refusal = (after = '1'): Reply => ({ status: 429, headers: { 'retry-after': after } });
+import { failureOf, refusal } from './setup.ts';
 
 /** Refuses full pages of these lists and answers everything else. */
 const refusing = (...refused: string[]) =>

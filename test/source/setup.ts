@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { PageRequest, Source, SourceEvent } from '../../src/core/ports/source.ts';
 import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
-import { type ApiServer, type ScriptedStep, startApiServer } from '../support/api-server.ts';
+import { type ApiServer, type Reply, type ScriptedStep, startApiServer } from '../support/api-server.ts';
 
 export const TOKEN = 'the-token-nobody-may-see';
 
@@ -67,6 +67,24 @@ export function openSource(baseUrl: string, options: Partial<HttpSourceOptions> 
 }
 
 export const ASSETS: PageRequest = { path: ['env-1', 'assets'], query: { limit: 2000 }, cursor: null };
+
+/** Requests this many pages at once. */
+export const pages = (source: Source, count: number) =>
+  Promise.all(Array.from({ length: count }, () => source.page(ASSETS)));
+
+/** A response that tells the quota. */
+export const quota = (remaining: number, reset: number): Reply => ({
+  headers: { 'ratelimit-limit': '10', 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${reset}` },
+});
+
+/** A response that refuses a request for this many seconds. */
+export const refusal = (after = '1'): Reply => ({ status: 429, headers: { 'retry-after': after } });
+
+/** A response with an error in the service's envelope, or without one. */
+export const error = (status: number, code?: string, message = 'as it is'): Reply => ({
+  status,
+  body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
+});
 
 /** The `SyncError` of a failed call. Throws if there was none. */
 export async function failureOf(call: Promise<unknown>): Promise<SyncError> {

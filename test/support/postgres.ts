@@ -35,17 +35,7 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
   const schema = `obsync_test_${randomBytes(6).toString('hex')}`;
   const url = new URL(server);
   url.searchParams.set('schema', schema);
-  const ask = async (sql: string): Promise<Record<string, unknown>[]> => {
-    const client = new Client({ connectionString: server, types: AS_TEXT });
-    await client.connect();
-    try {
-      await client.query(`set search_path to ${schema}`);
-      // Several statements return several results.
-      return [await client.query(sql)].flat().at(-1)?.rows ?? [];
-    } finally {
-      await client.end();
-    }
-  };
+  const ask = (sql: string) => askAt(server, sql, schema);
   return {
     url: url.href,
     serverUrl: server,
@@ -53,6 +43,19 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
     ask,
     drop: async () => void (await ask(`drop schema if exists ${schema} cascade`)),
   };
+}
+
+/** Runs statements over a connection of their own. Returns the last one's rows, with each value as text or null. */
+export async function askAt(url: string, sql: string, schema = 'public'): Promise<Record<string, string | null>[]> {
+  const client = new Client({ connectionString: url, types: AS_TEXT });
+  await client.connect();
+  try {
+    await client.query(`set search_path to ${schema}`);
+    // Several statements return several results.
+    return [await client.query(sql)].flat().at(-1)?.rows ?? [];
+  } finally {
+    await client.end();
+  }
 }
 
 const AS_TEXT = { getTypeParser: () => (text: string) => text };

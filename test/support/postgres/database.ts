@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
-import { postgresServer } from '../postgres.ts';
+import { askAt, postgresServer } from '../postgres.ts';
 
 /** A separate database for one test, because some schemas have fixed names. Dropped after the test. */
 export interface TestDatabase {
@@ -30,15 +29,3 @@ export async function madeDatabase(serverUrl?: string): Promise<TestDatabase & {
     drop: async () => void (await askAt(server, `drop database ${name} with (force)`)),
   };
 }
-
-async function askAt(url: string, sql: string): Promise<Record<string, string | null>[]> {
-  const client = new Client({ connectionString: url, types: AS_TEXT });
-  await client.connect();
-  try {
-    return [await client.query(sql)].flat().at(-1)?.rows ?? [];
-  } finally {
-    await client.end();
-  }
-}
-
-const AS_TEXT = { getTypeParser: () => (text: string) => text };
