@@ -125,7 +125,7 @@ async function perform(
 ): Promise<void> {
   const begunMs = performance.now();
   const account = job.account.name;
-  const environment = job.environment?.id ?? null;
+  const environment = job.environment?.name ?? null;
   const seconds = () => (performance.now() - begunMs) / 1000;
   // For a listing only the end is reported.
   if (environment !== null) ports.onEvent({ type: 'begun', account, environment });

@@ -125,6 +125,23 @@ describe('workers', () => {
     ).toEqual([{ worker: 'other', status: null, error: null }]);
   });
 
+  test('every event names an environment as its service does, even if the end of its sync cannot be recorded', async () => {
+    const { sync, release } = holding();
+    const work = await workTest(sync);
+    work.service.listed.set('a', [{ id: 'e1', name: 'One', cron: null }]);
+    await work.add('a');
+    const { events } = await work.start();
+    await work.until('e.worker is not null');
+    await work.ask('alter table obsync_accounts.account_environments rename column status to away');
+    release();
+    const ofSyncs = () => events.filter((event) => 'environment' in event && event.environment !== null);
+    await expect.poll(ofSyncs).toHaveLength(2);
+    expect(ofSyncs()).toMatchObject([
+      { type: 'begun', environment: 'One' },
+      { type: 'job', environment: 'One', result: 'not ended' },
+    ]);
+  });
+
   test('they take over claims of a worker without a heartbeat for half a minute, and none of a live one', async () => {
     const work = await workTest();
     work.service.listed.set('a', environments('e1'));
