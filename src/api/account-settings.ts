@@ -7,7 +7,7 @@ import type { OptionsNamed } from '../settings/options.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type SyncSettings, syncSettings } from '../settings/sync-settings.ts';
 import type { SyncAccount } from '../workers/account-store.ts';
-import { TokenNotOnHostError } from '../workers/token-not-on-host.ts';
+import { TokenNotOnHostError } from '../workers/perform-job.ts';
 import { withSchema } from './accounts-database.ts';
 
 /** The options of an account's syncs: those of `sync` that do not apply to a single run. */

@@ -1,18 +1,29 @@
-import type { RecoveryKind } from '../core/errors.ts';
+import { type RecoveryKind, SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { NextTick } from '../core/schedule/schedule.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
-import { type ClaimedJob, type ClaimedListing, type ClaimedSync, deferSync, endSync } from './job-queue.ts';
+import {
+  type ClaimedJob,
+  type ClaimedListing,
+  type ClaimedSync,
+  deferSync,
+  endSync,
+  type SyncOutcome,
+} from './job-queue.ts';
 import { deferListing, isStillListing, recordEnvironments, recordListing } from './record-listing.ts';
-import { TokenNotOnHostError } from './token-not-on-host.ts';
 
 /** How a sync of one environment ended, from its summary. */
-export interface SyncResult {
-  readonly status: string;
-  readonly error: string | null;
+export interface SyncResult extends SyncOutcome {
   readonly recovery: RecoveryKind | null;
+}
+
+/** This host does not have the account's token. Another worker may have it, so nothing is wrong with the account. */
+export class TokenNotOnHostError extends SyncError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('usage', message, options);
+  }
 }
 
 export interface WorkerPorts {
@@ -57,11 +68,7 @@ export type WorkerEvent =
     }
   | { readonly type: 'trouble'; readonly message: string };
 
-export interface JobEnd {
-  readonly environment: string | null;
-  readonly result: JobResult;
-  readonly error: string | null;
-}
+type JobEnd = Pick<Extract<WorkerEvent, { type: 'job' }>, 'result' | 'error'>;
 
 /** Performs one job completely unless the signal is aborted. @throws any error of the database */
 export async function performJob(
@@ -69,10 +76,21 @@ export async function performJob(
   job: ClaimedJob,
   { worker, signal }: { worker: string; signal: AbortSignal },
 ): Promise<JobEnd> {
-  return job.environment === null
-    ? performListing(ports, job, { worker, signal })
-    : performSync(ports, job, { worker, signal });
+  try {
+    return job.environment === null
+      ? await performListing(ports, job, { worker, signal })
+      : await performSync(ports, job, { worker, signal });
+  } catch (error) {
+    if (!(error instanceof TokenNotOnHostError)) throw error;
+    const deferral = { worker, afterSeconds: NO_TOKEN_SECONDS, error: error.message };
+    if (job.environment === null) await deferListing(ports.database, job.account.name, deferral);
+    else await deferSync(ports.database, job, deferral);
+    return { result: 'no token', error: error.message };
+  }
 }
+
+/** Long enough that workers without the token don't keep claiming the job. */
+const NO_TOKEN_SECONDS = 60;
 
 async function performSync(
   ports: WorkerPorts,
@@ -80,37 +98,28 @@ async function performSync(
   { worker, signal }: { worker: string; signal: AbortSignal },
 ): Promise<JobEnd> {
   const { database, next } = ports;
-  const { name: environment } = claim.environment;
   const outcome = await syncResult(ports, claim, signal);
-  if (outcome instanceof TokenNotOnHostError) {
-    const { message: error } = outcome;
-    await deferSync(database, claim, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
-    return { environment, result: 'no token', error };
-  }
   // The worker is stopping and releases all its claims.
-  if (outcome.recovery === 'signal') return { environment, result: 'given back', error: null };
+  if (outcome.recovery === 'signal') return { result: 'given back', error: null };
   if (outcome.recovery === 'locked') {
     // By then a lease whose holder has died is free (R26).
     await deferSync(database, claim, { worker, afterSeconds: LEASE_MS / 1000, error: null });
-    return { environment, result: 'locked', error: null };
+    return { result: 'locked', error: null };
   }
   await endSync(database, claim, { worker, outcome, next });
-  return { environment, result: outcome.status === 'done' ? 'done' : 'problems', error: outcome.error };
+  return { result: outcome.status === 'done' ? 'done' : 'problems', error: outcome.error };
 }
-
-/** Long enough that workers without the token don't keep claiming the job. */
-const NO_TOKEN_SECONDS = 60;
 
 /** Whatever fails in a sync ends only this sync: the next one is due at its usual time. */
 async function syncResult(
   ports: WorkerPorts,
   { account, environment }: ClaimedSync,
   signal: AbortSignal,
-): Promise<SyncResult | TokenNotOnHostError> {
+): Promise<SyncResult> {
   try {
     return await ports.sync(account, environment, signal);
   } catch (error) {
-    if (error instanceof TokenNotOnHostError) return error;
+    if (error instanceof TokenNotOnHostError) throw error;
     if (signal.aborted) return { status: 'interrupted', error: null, recovery: 'signal' };
     return { status: 'problems', error: messageOf(ports.database, error), recovery: 'run' };
   }
@@ -122,20 +131,13 @@ async function performListing(
   { worker, signal }: { worker: string; signal: AbortSignal },
 ): Promise<JobEnd> {
   const { database, next } = ports;
-  const listing = await listingOf(ports, account, signal);
-  if (listing instanceof TokenNotOnHostError) {
-    const { message: error } = listing;
-    await deferListing(database, account.name, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
-    return { environment: null, result: 'no token', error };
-  }
-  if (signal.aborted) return { environment: null, result: 'given back', error: null };
+  const { listed, error: failure } = await listingOf(ports, account, signal);
+  if (signal.aborted) return { result: 'given back', error: null };
   return database.transaction(async (transaction) => {
-    if (!(await isStillListing(transaction, account.name, worker)))
-      return { environment: null, result: 'not due', error: null };
-    const { listed } = listing;
-    const error = listed === null ? listing.error : await recordEnvironments(transaction, account, { listed, next });
+    if (!(await isStillListing(transaction, account.name, worker))) return { result: 'not due', error: null };
+    const error = listed === null ? failure : await recordEnvironments(transaction, account, { listed, next });
     await recordListing(transaction, account.name, { error, isListed: listed !== null });
-    return { environment: null, result: error === null ? 'listed' : 'not listed', error };
+    return { result: error === null ? 'listed' : 'not listed', error };
   });
 }
 
@@ -143,7 +145,7 @@ async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: Abort
   try {
     return { listed: await ports.list(account, signal), error: null };
   } catch (error) {
-    if (error instanceof TokenNotOnHostError) return error;
+    if (error instanceof TokenNotOnHostError) throw error;
     return { listed: null, error: messageOf(ports.database, error) };
   }
 }

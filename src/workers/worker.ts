@@ -132,7 +132,7 @@ async function perform(
   try {
     const end = await performJob(ports, job, { worker, signal });
     if (end.result === 'no token') skipUntil.set(account, performance.now() + WITHOUT_TOKEN_MS);
-    ports.onEvent({ type: 'job', account, ...end, seconds: seconds() });
+    ports.onEvent({ type: 'job', account, environment, ...end, seconds: seconds() });
   } catch (error) {
     skipUntil.set(account, performance.now() + NOT_ENDED_MS);
     const message = `the end of the job could not be recorded: ${messageOf(ports.database, error)}`;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { SyncResult } from '../../src/workers/perform-job.ts';
+import { TokenNotOnHostError } from '../../src/workers/perform-job.ts';
 import { recordListing } from '../../src/workers/record-listing.ts';
-import { TokenNotOnHostError } from '../../src/workers/token-not-on-host.ts';
 import { environments, GOOD, SELDOM, workTest } from './setup.ts';
 
 const interrupted: SyncResult = { status: 'interrupted', error: null, recovery: 'signal' };
