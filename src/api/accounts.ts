@@ -1,5 +1,4 @@
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
-import { timetable } from '../core/schedule/schedule.ts';
 import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -17,6 +16,7 @@ import {
   type SyncAccount,
   storeAccount,
 } from '../workers/account-store.ts';
+import { dueAfter } from '../workers/due-time.ts';
 import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
 import { readAccountsDatabase, withAccountsDatabase } from './accounts-database.ts';
 import { dropMirror } from './drop-mirror.ts';
@@ -125,20 +125,18 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
 }
 
 function testedEnvironment(
-  { cron, delaySeconds }: SyncAccount,
+  account: SyncAccount,
   environment: ListedEnvironment,
   chosen: readonly ListedEnvironment[],
 ): TestedEnvironment {
   const wanted = chosen.includes(environment);
-  const rules = { cron, delaySeconds, environments: [], together: false };
   const now = clock();
-  const [scheduled] = timetable([environment], rules, new Map([[environment.id, now]]), { now, next: nextTick });
   return {
     env_id: environment.id,
     environment: environment.name,
     cron: environment.cron,
     wanted,
-    next_run: wanted ? (scheduled?.due ?? null) : null,
+    next_run: wanted ? dueAfter(account, environment, now, { now, next: nextTick }) : null,
   };
 }
 

@@ -104,10 +104,7 @@ export async function requestListing({ drizzle }: WorkDatabase, name: string): P
 const DUE_NOW = { listing_due_at: sql`now()`, worker: null };
 
 /** @returns null if there is no such account */
-export async function findAccount(
-  { drizzle }: Pick<WorkDatabase, 'drizzle'>,
-  name: string,
-): Promise<SyncAccount | null> {
+export async function findAccount({ drizzle }: WorkTransaction, name: string): Promise<SyncAccount | null> {
   const [row] = await drizzle.select().from(accounts).where(eq(accounts.name, name));
   return row === undefined ? null : accountOf(row);
 }

@@ -5,20 +5,18 @@ import { driverError } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
-export interface WorkDatabase {
+/** The database, or a transaction in it; `query` runs one statement. */
+export interface WorkTransaction {
   readonly drizzle: NodePgDatabase;
-  /** Runs one statement outside of a transaction. */
   query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+export interface WorkDatabase extends WorkTransaction {
   /** Runs the work in one transaction, all or nothing. */
   transaction<Done>(work: (transaction: WorkTransaction) => Promise<Done>): Promise<Done>;
   /** Turns an error of a statement into one that says what to do. */
   explain(error: unknown): unknown;
   close(): Promise<void>;
-}
-
-export interface WorkTransaction {
-  readonly drizzle: NodePgDatabase;
-  query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 }
 
 /** How many connections a worker uses for its own statements; a sync in flight has its own. */

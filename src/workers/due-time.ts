@@ -3,6 +3,7 @@ import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { type NextTick, timetable } from '../core/schedule/schedule.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
+import type { WorkTransaction } from './database.ts';
 
 /** When the next sync after `lastStart` is due; null if there is none. */
 export function dueAfter(
@@ -29,6 +30,12 @@ export function queuePosition(account: string, envId: string, due: Instant | nul
 /** SQL for the database's time this many seconds from now. */
 export function inSeconds(seconds: number) {
   return sql`now() + make_interval(secs => ${seconds})`;
+}
+
+/** The time of the transaction, by the clock of the database. */
+export async function databaseTime({ query }: Pick<WorkTransaction, 'query'>): Promise<Instant> {
+  const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
+  return instantOfMs(Number(rows[0]?.['ms']));
 }
 
 export function instantOf(time: Date | null | undefined): Instant | null {

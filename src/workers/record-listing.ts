@@ -3,10 +3,10 @@ import { accountEnvironments, accounts } from '../../schema/accounts.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { dueSince, LIST_EVERY_SECONDS, type NextTick } from '../core/schedule/schedule.ts';
 import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environments.ts';
-import { type Instant, instantOfMs } from '../core/time/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
-import { dueAfter, inSeconds, instantOf, queuePosition, timeOf } from './due-time.ts';
+import { databaseTime, dueAfter, inSeconds, instantOf, queuePosition, timeOf } from './due-time.ts';
 import type { JobDeferral } from './job-queue.ts';
 
 /** Records an account's environments and when each is due. Returns the problem with its selected ones, or null. */
@@ -73,7 +73,7 @@ async function deleteUnlisted(
  * after a failure in a minute, then with exponential backoff up to the usual time.
  */
 export async function recordListing(
-  { drizzle }: Pick<WorkDatabase, 'drizzle'>,
+  { drizzle }: WorkTransaction,
   account: string,
   { error, isListed }: { error: string | null; isListed: boolean },
 ): Promise<void> {
@@ -118,8 +118,3 @@ function whereListing(account: string, worker: string) {
 /** Doubles the time for which the listing has been failing, starting at one minute. */
 const BACKOFF = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
   now() - coalesce(${accounts.listed_at} + make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), ${accounts.added_at})))`;
-
-async function databaseTime({ query }: WorkTransaction): Promise<Instant> {
-  const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
-  return instantOfMs(Number(rows[0]?.['ms']));
-}

@@ -38,15 +38,8 @@ export async function workUntilStopped(
   const heartbeats = sendHeartbeats(ports, identity, signal);
   await claimJobs(ports, identity, { inFlight, skipUntil: new Map(), signal });
   await heartbeats;
-  await waitUntilStopped(inFlight);
+  await waitFor(Promise.allSettled(inFlight.values()), STOP_MS);
   await release(ports, identity);
-}
-
-/** Waits until the jobs in flight have stopped, up to a limit. */
-async function waitUntilStopped(inFlight: JobsInFlight): Promise<void> {
-  const stopped = new AbortController();
-  await Promise.race([Promise.allSettled(inFlight.values()), pause(STOP_MS, stopped.signal)]);
-  stopped.abort();
 }
 
 /** The jobs in flight, each with the promise of its end. */
@@ -75,7 +68,7 @@ async function claimJobs(
       backoffMs = 0;
       if (job === null) {
         // A job that ended during the claim may have made another one of its account claimable.
-        if (inFlight.size === before) await waitForWork(inFlight, POLL_MS, signal);
+        if (inFlight.size === before) await waitFor(Promise.race(inFlight.values()), POLL_MS, signal);
       } else {
         const end = perform(ports, job, { worker, ...inProgress }).finally(() => inFlight.delete(job));
         inFlight.set(job, end);
@@ -109,11 +102,10 @@ async function claimJob(
   return null;
 }
 
-/** Waits until a job has ended, or the time has passed. */
-async function waitForWork(inFlight: JobsInFlight, ms: number, signal: AbortSignal): Promise<void> {
+/** Waits for jobs until the time has passed or the signal is aborted. */
+async function waitFor(jobs: Promise<unknown>, ms: number, ...signals: AbortSignal[]): Promise<void> {
   const ended = new AbortController();
-  const passed = pause(ms, AbortSignal.any([signal, ended.signal]));
-  await Promise.race([...inFlight.values(), passed]);
+  await Promise.race([jobs, pause(ms, AbortSignal.any([ended.signal, ...signals]))]);
   ended.abort();
 }
 
