@@ -1,7 +1,6 @@
 import { type CompactReport, compactFile } from '../destination/sqlite/compact-file.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
 
@@ -16,6 +15,6 @@ export async function compact(options: CompactOptions = {}): Promise<CompactRepo
     ({ display }) =>
       `compact works on a file, and ${display} is in PostgreSQL. Autovacuum reuses the space; to return it to the disk, run \`vacuum full\``,
   );
-  refuseNetworkFs({ db, allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default });
+  refuseNetworkFs({ ...options, db });
   return compactFile(db);
 }

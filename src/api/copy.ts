@@ -2,10 +2,9 @@ import type { CopyEvent, CopyReport } from '../destination/copy-mirror.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError, readOption } from '../settings/option-error.ts';
-import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
-import { startRunThread } from './thread/in-thread.ts';
+import { withRunThread } from './thread/in-thread.ts';
 
 export interface CopyOptions extends MirrorOptions, OptionsNamed<'allowNetworkFs'> {
   /** The destination: a new file, or an address in PostgreSQL that contains no mirror yet. */
@@ -23,21 +22,11 @@ export interface CopyOptions extends MirrorOptions, OptionsNamed<'allowNetworkFs
  */
 export async function copy(options: CopyOptions): Promise<CopyReport> {
   checkOptions(options);
-  const {
-    to,
-    allowNetworkFs = OPTIONS.allowNetworkFs.default,
-    signal = new AbortController().signal,
-    onProgress = () => {},
-  } = options;
+  const { to, allowNetworkFs } = options;
   const db = givenAddress(options);
   if (typeof to !== 'string' || to === '')
     throw new OptionError('to', 'no destination for the copy: name one with --to');
   readOption('to', () => addressOf(to));
   refuseNetworkFs({ db: to, allowNetworkFs });
-  const thread = startRunThread();
-  try {
-    return await thread.copy({ db, to }, { signal, onProgress });
-  } finally {
-    await thread.close();
-  }
+  return withRunThread((thread) => thread.copy({ db, to }, options));
 }

@@ -4,7 +4,7 @@ import { OptionError, readChoice, readNumber } from '../settings/option-error.ts
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
-import { startRunThread } from './thread/in-thread.ts';
+import { withRunThread } from './thread/in-thread.ts';
 
 export interface ExportOptions
   extends OptionsNamed<'db' | 'dbFile' | 'replica' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
@@ -23,15 +23,7 @@ export interface ExportOptions
  */
 export async function exportMirror(options: ExportOptions): Promise<ExportReport> {
   const settings = exportSettings(options);
-  const thread = startRunThread();
-  try {
-    return await thread.export(settings, {
-      signal: options.signal ?? new AbortController().signal,
-      onProgress: options.onProgress ?? (() => {}),
-    });
-  } finally {
-    await thread.close();
-  }
+  return withRunThread((thread) => thread.export(settings, options));
 }
 
 function exportSettings(options: ExportOptions): ExportSettings {

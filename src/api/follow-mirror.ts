@@ -3,7 +3,7 @@ import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { startRunThread } from './thread/in-thread.ts';
+import { withRunThread } from './thread/in-thread.ts';
 
 export interface FollowOptions extends MirrorOptions {
   /** The file of the replica. */
@@ -17,13 +17,8 @@ export interface FollowOptions extends MirrorOptions {
 /** Keeps a file equal to a mirror in PostgreSQL until the signal, in a thread. @throws SyncError */
 export async function followMirror(options: FollowOptions): Promise<void> {
   checkOptions(options);
-  const { to, signal = new AbortController().signal, onProgress = () => {} } = options;
+  const { to } = options;
   const db = givenAddress(options);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file for the replica: name one with --to');
-  const thread = startRunThread();
-  try {
-    await thread.follow({ db, replica: to }, { signal, onProgress });
-  } finally {
-    await thread.close();
-  }
+  await withRunThread((thread) => thread.follow({ db, replica: to }, options));
 }

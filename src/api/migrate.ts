@@ -2,7 +2,6 @@ import type { DistributionReport, MirrorChange, MirrorStore, TableDistribution }
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { openStore, refuseNetworkFs } from './open-store.ts';
 
@@ -20,7 +19,7 @@ export interface MigrateReport {
 export async function migrate(options: MigrateOptions = {}): Promise<MigrateReport> {
   checkOptions(options);
   const db = givenAddress(options);
-  refuseNetworkFs({ db, allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default });
+  refuseNetworkFs({ ...options, db });
   const store = await openStore(db);
   const distribution = options.citus === true ? distributionOf(store) : null;
   await distribution?.check();

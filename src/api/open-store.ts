@@ -3,6 +3,7 @@ import type { MirrorStore } from '../destination/mirror-store.ts';
 import { networkFileSystemOf } from '../destination/sqlite/network-folder.ts';
 import { loadStore } from '../destination/stores.ts';
 import { addressOf } from '../settings/addresses/mirror-address.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';
 
 /** @throws SyncError `usage` */
@@ -10,9 +11,8 @@ export async function openStore(given: string): Promise<MirrorStore> {
   return loadStore(addressOf(given), clock);
 }
 
-export interface WrittenPlace {
+interface WrittenPlace extends OptionsNamed<'allowNetworkFs'> {
   readonly db: string;
-  readonly allowNetworkFs: boolean;
 }
 
 /**

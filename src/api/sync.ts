@@ -4,7 +4,7 @@ import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { textfileWriter } from './textfile.ts';
-import { startRunThread } from './thread/in-thread.ts';
+import { withRunThread } from './thread/in-thread.ts';
 
 /**
  * Brings the mirror up to date in one run. Runs in a separate thread, so the caller never waits for SQLite.
@@ -16,13 +16,10 @@ export async function sync(options: SyncOptions): Promise<RunSummary> {
   const settings = syncSettings(options);
   refuseNetworkFs(settings);
   const writeTextfile = textfileWriter(options);
-  const thread = startRunThread();
-  try {
+  return withRunThread(async (thread) => {
     const summary = await thread.sync(settings, watcherOf(options));
     const failure = await writeTextfile(settings.db, thread);
     if (failure === null) return summary;
     return { ...summary, error: summary.error ?? failure, recovery: summary.recovery ?? 'run' };
-  } finally {
-    await thread.close();
-  }
+  });
 }

@@ -3,7 +3,7 @@ import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import type { VerifyExportReport } from './compare-export.ts';
-import { startRunThread } from './thread/in-thread.ts';
+import { withRunThread } from './thread/in-thread.ts';
 
 export interface VerifyExportOptions extends MirrorOptions, OptionsNamed<'replica'> {
   /** The folder of the export, or its address in object storage. */
@@ -16,13 +16,8 @@ export interface VerifyExportOptions extends MirrorOptions, OptionsNamed<'replic
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
   checkOptions(options);
   const db = givenAddress(options);
-  const { against, replica, signal = new AbortController().signal } = options;
+  const { against, replica, signal } = options;
   if (typeof against !== 'string' || against === '')
     throw new OptionError('against', 'no export folder: name one with --against');
-  const thread = startRunThread();
-  try {
-    return await thread.verifyExport({ db, replica, against }, signal);
-  } finally {
-    await thread.close();
-  }
+  return withRunThread((thread) => thread.verifyExport({ db, replica, against }, signal));
 }

@@ -9,7 +9,8 @@ import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
 import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
 import { refusedFs, refuseNetworkFs } from './open-store.ts';
-import { startRunThread } from './thread/in-thread.ts';
+import { withRunThread } from './thread/in-thread.ts';
+import type { VerifyWatch } from './verify-mirror.ts';
 
 export interface VerifyOptions extends ServiceOptions, OptionsNamed<'replica' | 'depth' | 'repair'> {
   readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
@@ -30,17 +31,13 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
   refuseUnverified(run.streamNames, depth);
   if (repair) refuseNetworkFs(run);
   const settings = { ...run, replica, depth, repair, mayRecord: refusedFs(run) === null };
-  const thread = startRunThread();
-  try {
-    return await thread.verify(settings, {
-      signal: watcherOf(serviceOptions).signal,
-      onSourceEvent: emit,
-      onProgress: (progress) => emit({ type: 'progress', ...progress }),
-      onFailure: (error) => emit({ type: 'failure', error }),
-    });
-  } finally {
-    await thread.close();
-  }
+  const watch: VerifyWatch = {
+    signal: watcherOf(serviceOptions).signal,
+    onSourceEvent: emit,
+    onProgress: (progress) => emit({ type: 'progress', ...progress }),
+    onFailure: (error) => emit({ type: 'failure', error }),
+  };
+  return withRunThread((thread) => thread.verify(settings, watch));
 }
 
 /** @throws SyncError `usage` for streams that cannot be verified */

@@ -15,13 +15,16 @@ import type { CopySettings, FollowSettings, JobReply, SerializedError, ThreadEve
 export interface RunThread {
   sync(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary>;
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;
-  export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
-  verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
-  copy(settings: CopySettings, watch: CopyWatch): Promise<CopyReport>;
-  follow(settings: FollowSettings, watch: FollowWatch): Promise<void>;
+  export(settings: ExportSettings, watch: OptionalOf<ExportWatch>): Promise<ExportReport>;
+  verifyExport(settings: VerifyExportSettings, signal: AbortSignal | undefined): Promise<VerifyExportReport>;
+  copy(settings: CopySettings, watch: OptionalOf<CopyWatch>): Promise<CopyReport>;
+  follow(settings: FollowSettings, watch: OptionalOf<FollowWatch>): Promise<void>;
   measure(db: string): Promise<Measurements>;
   close(): Promise<void>;
 }
+
+/** Listeners that a caller may leave out. */
+type OptionalOf<Watch> = { readonly [Name in keyof Watch]?: Watch[Name] | undefined };
 
 /** The thread's file is in the same folder: as JavaScript after the build, as TypeScript in development. */
 const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
@@ -54,25 +57,33 @@ export function startRunThread(): RunThread {
       }) as Promise<CollectionsReport>,
     export: (settings, watch) =>
       doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
-        if (event.of === 'export') watch.onProgress(event.event);
+        if (event.of === 'export') watch.onProgress?.(event.event);
       }) as Promise<ExportReport>,
     verifyExport: (settings, signal) =>
       doJob(worker(), { do: 'verify-export', settings }, signal, () => {}) as Promise<VerifyExportReport>,
     copy: (settings, watch) =>
       doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
-        if (event.of === 'copy') watch.onProgress(event.event);
+        if (event.of === 'copy') watch.onProgress?.(event.event);
       }) as Promise<CopyReport>,
     follow: (settings, watch) =>
       doJob(worker(), { do: 'follow', settings }, watch.signal, (event) => {
-        if (event.of === 'replica') watch.onProgress(event.event);
+        if (event.of === 'replica') watch.onProgress?.(event.event);
       }) as Promise<void>,
-    measure: (db) => doJob(worker(), { do: 'measure', db }, UNABORTED, () => {}) as Promise<Measurements>,
+    measure: (db) => doJob(worker(), { do: 'measure', db }, undefined, () => {}) as Promise<Measurements>,
     // Between jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };
 }
 
-const UNABORTED = new AbortController().signal;
+/** Gives work a thread, and ends the thread with it. */
+export async function withRunThread<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done> {
+  const thread = startRunThread();
+  try {
+    return await work(thread);
+  } finally {
+    await thread.close();
+  }
+}
 
 function withError({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
   return { ...event, error: error === null ? null : deserializeError(error) } as CollectionsEvent;
@@ -87,7 +98,7 @@ function deserializeError({ name, message, stack, recovery, cause }: SerializedE
 function doJob(
   worker: Worker,
   job: ThreadJob,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   onEvent: (event: ThreadEvent) => void,
 ): Promise<unknown> {
   const stop = (): void => worker.postMessage('stop');
@@ -111,10 +122,10 @@ function doJob(
     reject(new Error(`the thread of the run exited with code ${code} before the run had ended`));
   worker.on('message', onMessage).on('error', reject).on('exit', onExit);
   worker.postMessage(job);
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
   return done.finally(() => {
-    signal.removeEventListener('abort', stop);
+    signal?.removeEventListener('abort', stop);
     // Removes only these listeners: the worker object has listeners of its own.
     worker.off('message', onMessage).off('error', reject).off('exit', onExit);
   });
