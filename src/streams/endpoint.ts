@@ -56,34 +56,18 @@ export type EndpointFilter = { readonly describe: string } & (
 
 export type EndpointFilters = Readonly<Record<string, EndpointFilter>>;
 
+const filterBy =
+  (by: 'field' | 'parent', indexed: boolean) =>
+  (field: string, describe: string): EndpointFilter => ({ by, field, indexed, describe });
+
 /** Rows whose field has one of the values. */
-export const oneOf = (field: string, describe: string): EndpointFilter => ({
-  by: 'field',
-  field,
-  indexed: false,
-  describe,
-});
+export const oneOf = filterBy('field', false);
 
 /** Rows whose field has one of the values, found by the key or another index. */
-export const oneOfIndexed = (field: string, describe: string): EndpointFilter => ({
-  by: 'field',
-  field,
-  indexed: true,
-  describe,
-});
+export const oneOfIndexed = filterBy('field', true);
 
 /** Rows whose first parent has one of the values in its field. */
-export const parentOneOf = (field: string, describe: string): EndpointFilter => ({
-  by: 'parent',
-  field,
-  indexed: false,
-  describe,
-});
+export const parentOneOf = filterBy('parent', false);
 
 /** Rows whose first parent has one of the values in its field, found by an index of the parents and one of the rows. */
-export const parentOneOfIndexed = (field: string, describe: string): EndpointFilter => ({
-  by: 'parent',
-  field,
-  indexed: true,
-  describe,
-});
+export const parentOneOfIndexed = filterBy('parent', true);
