@@ -19,6 +19,14 @@ async function scene(when: object = { kind: 'test' }, more: object = {}) {
   return { receiver, ...(await servedScene({ channels: { hook }, rules, page: 'https://page.example.com' })) };
 }
 
+/** A scene after its first sync, since when the test t2 fails. */
+async function failingScene() {
+  const made = await scene();
+  await made.sync();
+  execute(made.env, 't2', 't2-r2', { status: 'FAIL' });
+  return made;
+}
+
 const events = ({ posts }: Receiver) =>
   posts.map(({ body }) => {
     const { type, data } = JSON.parse(body);
@@ -37,9 +45,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('a test that begins to fail is sent once, and its end when it passes', async () => {
-    const { sync, env, receiver } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, env, receiver } = await failingScene();
     await sync();
     await sync();
     expect(events(receiver)).toEqual([['begin', 'Test t2 fails on a1 (env e1)']]);
@@ -94,9 +100,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('a delivery that failed is repeated by the next run with the same key, before its end', async () => {
-    const { sync, env, receiver, events: told } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, env, receiver, events: told } = await failingScene();
     receiver.status = 503;
     const summary = await sync();
     expect(summary.status).toBe('done');
@@ -112,9 +116,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('a refused message is given up after five runs, and the one behind it is sent', async () => {
-    const { sync, env, receiver, events: told } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, env, receiver, events: told } = await failingScene();
     receiver.status = 400;
     for (let run = 0; run < 4; run += 1) await sync();
     execute(env, 't2', 't2-r3', { status: 'PASS' });
@@ -126,9 +128,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('no clock alone deletes alerts: they stay if only the service says that 90 days have passed', async () => {
-    const { sync, env, world, db } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, env, world, db } = await failingScene();
     await sync();
     execute(env, 't2', 't2-r3', { status: 'PASS' });
     await sync();
@@ -139,9 +139,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('messages for a channel that is no longer configured are reported', async () => {
-    const { sync, env, receiver, events: told } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, receiver, events: told } = await failingScene();
     receiver.status = 503;
     await sync();
     await sync({ alerts: { channels: { other: { type: 'exec', command: ['true'] } }, rules: [] } });
@@ -151,9 +149,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('a webhook is signed as Standard Webhooks prescribe', async () => {
-    const { sync, env, receiver } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, receiver } = await failingScene();
     await sync();
     const [post] = receiver.posts;
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = post?.headers ?? {};
@@ -196,9 +192,7 @@ describe('alerts about failing tests', () => {
   });
 
   test('no address of a channel is in the mirror, the summary or an event', async () => {
-    const { sync, env, receiver, events: told, db } = await scene();
-    await sync();
-    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    const { sync, receiver, events: told, db } = await failingScene();
     receiver.status = 500;
     const summary = await sync();
     const file = new Database(db, { readonly: true });

@@ -4,8 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { sync } from '../../src/api/sync.ts';
+import { runOnce } from '../../src/api/session.ts';
 import type { AlertOptions, SyncEvent, SyncOptions } from '../../src/settings/options.ts';
+import { syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -46,7 +47,7 @@ export function fileWith(text: string): string {
   return path;
 }
 
-/** A served world and a mirror of it. Each sync happens an hour after the one before. */
+/** A served world and a mirror of it. Each sync happens an hour after the one before, in this thread. */
 export async function servedScene(alerts: AlertOptions) {
   const world = createWorld();
   const env = world.environment();
@@ -55,21 +56,13 @@ export async function servedScene(alerts: AlertOptions) {
   onTestFinished(() => api.close());
   const db = join(testFolder(), 'm.db');
   const events: SyncEvent[] = [];
+  const watcher = watcherOf({ onProgress: (event) => events.push(event) });
+  const usual = { baseUrl: api.url, token: 'a-token', db, alerts, shareQuota: false, retries: 0 };
   return {
-    ...{ world, env, db, events, api },
+    ...{ world, env, db, events },
     async sync(options: Partial<SyncOptions> = {}) {
       world.advance(3600);
-      const onProgress = (event: SyncEvent): void => void events.push(event);
-      return sync({
-        baseUrl: api.url,
-        token: 'a-token',
-        db,
-        alerts,
-        shareQuota: false,
-        retries: 0,
-        onProgress,
-        ...options,
-      });
+      return runOnce(syncSettings({ ...usual, ...options }), watcher);
     },
   };
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleepFor } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { addAccount } from '../../src/api/accounts.ts';
 import { runWorker, type WorkEvent } from '../../src/api/run-worker.ts';
@@ -11,8 +10,8 @@ import { serveWorld } from '../support/world-server.ts';
 import { fileWith, startReceiver } from './setup.ts';
 
 const DUE = `update obsync_accounts.account_environments set due_at = now() - interval '1 second'`;
-const SYNCED = `select count(*) filter (where status = 'done' and worker is null and due_at > now()) as n
-  from obsync_accounts.account_environments`;
+
+const isSynced = (event: WorkEvent): boolean => event.type === 'job' && event.result === 'done';
 
 async function accountsScene(names: readonly string[]) {
   const database = await testDatabase();
@@ -30,11 +29,11 @@ async function accountsScene(names: readonly string[]) {
   /** Runs a worker until it has synced every account once. */
   const work = async (alerts: AlertOptions): Promise<WorkEvent[]> => {
     const [events, stop] = [[] as WorkEvent[], new AbortController()];
-    const onProgress = (event: WorkEvent): void => void events.push(event);
-    const ended = runWorker({ db: database.url, alerts, signal: stop.signal, onProgress });
-    while (Number((await database.ask(SYNCED))[0]?.['n']) < names.length) await sleepFor(50);
-    stop.abort();
-    await ended;
+    const onProgress = (event: WorkEvent): void => {
+      events.push(event);
+      if (events.filter(isSynced).length === names.length) stop.abort();
+    };
+    await runWorker({ db: database.url, alerts, signal: stop.signal, onProgress });
     return events;
   };
   return { ...database, worlds, work };
