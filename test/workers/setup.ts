@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleepFor } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { ListedEnvironment } from '../../src/core/schedule/environments.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
@@ -59,7 +60,7 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD, ser
     start: (concurrency = 2) => startWorker(made.url, service, concurrency),
     async until(condition) {
       const sql = `select count(*) filter (where ${condition}) = count(*) and count(*) > 0 as all from obsync_accounts.account_environments e`;
-      while ((await made.ask(sql))[0]?.['all'] !== 't') await new Promise((resolve) => setTimeout(resolve, 50));
+      while ((await database.query(sql)).rows[0]?.['all'] !== true) await sleepFor(50);
     },
   };
 }
@@ -106,9 +107,7 @@ async function startWorker(url: string, service: TestService, concurrency: numbe
     },
   };
   const identity = { worker: randomUUID(), host: 'test', pid: process.pid, concurrency };
-  const ended = workUntilStopped(ports, identity, stopping.signal).finally(async () => {
-    await database.close();
-  });
+  const ended = workUntilStopped(ports, identity, stopping.signal).finally(() => database.close());
   const stop = async (): Promise<void> => {
     stopping.abort();
     await ended;
