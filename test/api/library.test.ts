@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
+import { runOnce } from '../../src/api/session.ts';
 import { verifyOnce } from '../../src/api/verify-mirror.ts';
 import { openLocked } from '../../src/destination/sqlite/open-locked.ts';
 import {
@@ -43,6 +44,13 @@ async function setUp() {
   const server = await serveWorld(world);
   onTestFinished(() => server.close());
   return { world, server, options: { baseUrl: server.url, token: 'the-token', db: join(folder(), 'm.db') } };
+}
+
+/** The same with their mirror, synced in this thread. */
+async function setUpSynced() {
+  const made = await setUp();
+  await runOnce(syncSettings(made.options), watcherOf({}));
+  return made;
 }
 
 const refused = (message: RegExp, more: object = {}) => ({
@@ -206,8 +214,7 @@ describe('the library', () => {
   });
 
   test('a server that was closed no longer listens to its signal', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const { signal } = new AbortController();
     const server = await serve({ db: options.db, port: 0, token: 'served-token', signal });
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
@@ -216,8 +223,7 @@ describe('the library', () => {
   });
 
   test('a verification that cannot start closes the mirror and releases its lock', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const settings = {
       ...syncSettings(options),
       token: 'not a token',
@@ -232,8 +238,7 @@ describe('the library', () => {
   });
 
   test('a run that cannot create its indexes closes the mirror and releases its lock', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const writer = new Database(options.db);
     const index =
       "select name from sqlite_schema where type = 'index' and tbl_name = 'columns' and sql is not null limit 1";
@@ -248,8 +253,7 @@ describe('the library', () => {
   });
 
   test('a server serves the mirror, and closes it when the server is closed', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const server = await serve({ db: options.db, port: 0, token: 'served-token', rateLimit: 'off' });
     const headers = { authorization: 'Bearer served-token' };
     const answer = await fetch(`${server.url}/public/beta/environments`, { headers });
@@ -262,8 +266,7 @@ describe('the library', () => {
 
 describe('the query of an open mirror', () => {
   test('it returns rows as lists or objects, and integers as numbers if they are exact', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const sql = 'select ? as text, 7 as small, 9223372036854775807 as large, null as missing';
     const asked = { db: options.db, sql, parameters: ['x'] };
     const result = await query(asked);
@@ -279,8 +282,7 @@ describe('the query of an open mirror', () => {
   });
 
   test('iteration may stop early, and the mirror may be closed while a result is unread', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const mirror = await openMirror(options);
     for (const row of mirror.query('select id from columns')) if (row) break;
     expect(mirror.status().last_run).not.toBeNull();
@@ -289,8 +291,7 @@ describe('the query of an open mirror', () => {
   });
 
   test('queries inside a snapshot see one state of the mirror, whatever is written meanwhile', async () => {
-    const { options } = await setUp();
-    await sync(options);
+    const { options } = await setUpSynced();
     const mirror = await openMirror(options);
     onTestFinished(() => mirror.close());
     const counted = () => [...mirror.query('select count(*) as runs from sync_runs')][0]?.['runs'];
