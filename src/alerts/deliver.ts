@@ -13,14 +13,8 @@ import {
   webhookBody,
 } from './formats.ts';
 
-/** How the requests of channels are sent. */
-export interface DeliveryNetwork {
-  /** Additional certificates in PEM. */
-  readonly ca: string | null;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** The time limit of one delivery, in milliseconds. */
-  readonly timeoutMs: number;
-}
+/** The time limit of one delivery. */
+const DELIVERY_MS = 10_000;
 
 /** A channel did not accept a message. The text never contains an address (as R25 for the token). */
 export class DeliveryError extends Error {
@@ -54,20 +48,20 @@ export interface ChannelSender {
 /** A channel that is reached at a URL. */
 type UrlChannel = Pick<AlertChannel, 'name'> & { readonly url: string };
 
-export function openSender(network: DeliveryNetwork): ChannelSender {
+/** `ca` are additional certificates in PEM. */
+export function openSender(ca: string | null): ChannelSender {
   const dispatchers = new Map<string, ReturnType<typeof openDispatcher>>();
   const dispatcherOf = ({ name }: Pick<AlertChannel, 'name'>, origin: string) => {
-    const { ca, env, timeoutMs } = network;
-    const known = dispatchers.get(name);
-    const opened = known ?? openDispatcher({ proxies: proxiesOf(origin, env), ca, concurrency: 1, timeoutMs });
+    const usual = { ca, concurrency: 1, timeoutMs: DELIVERY_MS };
+    const opened = dispatchers.get(name) ?? openDispatcher({ ...usual, proxies: proxiesOf(origin, process.env) });
     dispatchers.set(name, opened);
     return opened;
   };
-  const limited = (stop: AbortSignal) => AbortSignal.any([stop, AbortSignal.timeout(network.timeoutMs)]);
+  const limited = (stop: AbortSignal) => AbortSignal.any([stop, AbortSignal.timeout(DELIVERY_MS)]);
   return {
     async deliver(channel, alert, stop) {
       const signal = limited(stop);
-      if (channel.type === 'exec') return runProgram(channel, JSON.stringify(cloudEvent(alert)), network, signal);
+      if (channel.type === 'exec') return runProgram(channel, JSON.stringify(cloudEvent(alert)), signal);
       const request = requestOf(channel, alert);
       if (request !== null) await post(request, dispatcherOf(channel, new URL(request.address).origin), signal);
     },
@@ -133,12 +127,11 @@ async function post(
 async function runProgram(
   { program, args }: Extract<AlertChannel, { type: 'exec' }>,
   input: string,
-  { env }: DeliveryNetwork,
   signal: AbortSignal,
 ): Promise<void> {
-  const { OBSYNC_TOKEN: _, ...others } = env;
+  const { OBSYNC_TOKEN: _, ...env } = process.env;
   const child = spawn(program, args, {
-    env: others,
+    env,
     stdio: ['pipe', 'ignore', 'ignore'],
     signal,
     killSignal: 'SIGKILL',

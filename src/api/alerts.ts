@@ -13,7 +13,6 @@ import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { readCertificates } from '../settings/read-certificates.ts';
 import { clock } from '../settings/sync-settings.ts';
 import { openStore } from './open-store.ts';
-import { DELIVERY_MS } from './run-alerts.ts';
 
 export interface AlertListReport {
   readonly alerts: readonly OpenAlert[];
@@ -60,7 +59,7 @@ export async function testAlerts(options: TestAlertsOptions): Promise<AlertTestR
     throw new OptionError('alerts', `there is no channel ${name ?? ''}: use one of ${known}`);
   }
   const ca = caFile === undefined ? null : readOption('caFile', () => readCertificates(caFile));
-  const sender = openSender({ ca, env: process.env, timeoutMs: DELIVERY_MS });
+  const sender = openSender(ca);
   const sent = chosen.map(async (channel) => ({
     ...{ channel: channel.name, type: channel.type, error: await sendSample(sender, channel, settings) },
   }));

@@ -8,8 +8,7 @@ import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-sett
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
-/** The time limits of one delivery and of all of them; after a signal, both end at the last one (R27). */
-export const DELIVERY_MS = 10_000;
+/** The time limit of all deliveries; after a signal they end at the second one (R27). */
 const [SENDING_MS, STOPPING_MS] = [60_000, 4000];
 
 /** What is told about a run: that it began, what it decided, and how it ended. */
@@ -27,7 +26,7 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
   const { alerts } = settings;
   if (alerts === null) return SILENT;
   const limit = deadlines(watcher.signal);
-  const sender = openSender({ ca: settings.ca, env: process.env, timeoutMs: DELIVERY_MS });
+  const sender = openSender(settings.ca);
   const warn = (error: unknown): void =>
     watcher.onProgress({
       type: 'alerts',
