@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
-import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
@@ -173,17 +172,11 @@ export function refuseEmptyMirror({ db }: MirrorFile, display: string): void {
     throw new SyncError('usage', `${display} mirrors nothing yet: run \`obsync sync\` first`);
 }
 
-interface ExportTarget {
-  readonly path: string;
-  /** Ensures one export at a time. Its file also marks the folder as an export. */
-  readonly lock: MirrorLock;
-  readonly previous: ExportManifest | null;
-}
-
 /** @throws SyncError `usage` if the folder is neither empty nor an export; `locked` */
-function openTarget({ to, folder, files }: ExportPlace): ExportTarget {
+function openTarget({ to, folder, files }: ExportPlace) {
   refuseForeignFolder(folder);
   const path = realpathSync(folder);
+  // Ensures one export at a time. Its file also marks the folder as an export.
   const lock = lockFolder(to, join(path, MANIFEST_NAME), files);
   try {
     return { path, lock, previous: readManifest(path) };

@@ -1,9 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { loadKeptQuota } from '../../state/quota-store.ts';
-import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import type { Source } from '../core/ports/source.ts';
-import { type KeptQuota, remainingWindow } from '../core/quota/quota.ts';
+import { remainingWindow } from '../core/quota/quota.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
@@ -52,44 +51,32 @@ export async function resumeSource(
 ): Promise<Source> {
   const store = await openStore(settings.db);
   const source = openSource(store, settings, watch);
-  const left = remainingWindow([await readKeptQuota(store), settings.keptQuota ?? null], clock());
+  const ofLastRun = (await store.exists()) ? await store.read(loadKeptQuota) : null;
+  const left = remainingWindow([ofLastRun, settings.keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
   return source;
-}
-
-/** The quota that the last run left; null if there is no mirror. */
-async function readKeptQuota(store: MirrorStore): Promise<KeptQuota | null> {
-  return (await store.exists()) ? store.read(loadKeptQuota) : null;
 }
 
 /** The service, without what earlier runs left of its quota. */
 export function openSource(
   store: MirrorStore,
   settings: SyncSettings,
-  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+  { signal, onSourceEvent }: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Source {
   return createHttpSource({
     ...settings,
-    quotaKeeper: quotaKeeperOf(store, settings, watch),
+    quotaKeeper: openQuotaKeeper(
+      { ...settings, openInDatabase: (account, nowMs) => store.openQuotaKeeper(account, nowMs, signal) },
+      (reason) => onSourceEvent({ type: 'unshared', reason }),
+    ),
     userAgent: 'obsync',
-    signal: watch.signal,
+    signal,
     clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },
     sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
     random: Math.random,
     lists: LISTS,
-    onEvent: watch.onSourceEvent,
+    onEvent: onSourceEvent,
   });
-}
-
-function quotaKeeperOf(
-  store: MirrorStore,
-  settings: SyncSettings,
-  { signal, onSourceEvent }: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
-): QuotaKeeper | undefined {
-  return openQuotaKeeper(
-    { ...settings, openInDatabase: (account, nowMs) => store.openQuotaKeeper(account, nowMs, signal) },
-    (reason) => onSourceEvent({ type: 'unshared', reason }),
-  );
 }
 
 /** The lists of a whole environment; a history belongs to one test. */
