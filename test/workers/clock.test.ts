@@ -19,8 +19,7 @@ test.each([
     const serverMs = async () => Number((await work.ask('select extract(epoch from now()) * 1000 as ms'))[0]?.['ms']);
     const fromMs = await serverMs();
     for (const name of ['a', 'b']) {
-      work.service.listed.set(name, environments('e1', 'e2'));
-      await work.add(name);
+      await work.add(name, { listed: environments('e1', 'e2') });
     }
     const started = [await work.start(), await work.start()];
     await work.until(
@@ -51,8 +50,7 @@ test('after a server clock that ran a day ahead is set back, everything is due a
   const proxy = await shiftingProxy(await postgresServer(), DAY);
   onTestFinished(() => proxy.close());
   const work = await workTest(undefined, proxy.url);
-  work.service.listed.set('a', environments('e1', 'e2'));
-  await work.add('a', { cron: '0 0 * * *' });
+  await work.add('a', { listed: environments('e1', 'e2'), cron: '0 0 * * *' });
   const worker = await work.start();
   await work.until("e.status = 'done' and (select count(*) from obsync_accounts.account_environments) = 2");
   await worker.stop();

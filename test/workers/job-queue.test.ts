@@ -22,7 +22,7 @@ async function queueTest() {
       const found = { name: account, cron: SELDOM, delaySeconds: 0, options: {} } as ClaimedSync['account'];
       const listed = environments(...ids);
       await database.transaction((transaction) => recordEnvironments(transaction, found, { listed, next: nextTick }));
-      await ask(`update obsync_accounts.account_environments set queue_at = '2026-01-01'::timestamptz + (queue_at - due_at)
+      await database.query(`update obsync_accounts.account_environments set queue_at = '2026-01-01'::timestamptz + (queue_at - due_at)
         + interval '${second} s', due_at = '2026-01-01'::timestamptz + interval '${second} s' where account = '${account}'`);
     },
     async claim(worker: string, without: readonly string[] = []) {

@@ -36,7 +36,8 @@ interface TestWorker {
 export interface WorkTest extends TestDatabase {
   readonly database: WorkDatabase;
   readonly service: TestService;
-  add(name: string, more?: Partial<SyncAccount>): Promise<void>;
+  /** Adds an account, or changes it; its service lists the environments from then on. */
+  add(name: string, more?: Partial<SyncAccount> & { listed?: readonly ListedEnvironment[] }): Promise<void>;
   /** Starts a worker in this process, with its own connections. */
   start(concurrency?: number): Promise<TestWorker>;
   /** Resolves when all environments of all accounts satisfy a condition, in SQL over `e`. */
@@ -55,8 +56,10 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD, ser
     ...made,
     database,
     service,
-    add: async (name, more = {}) =>
-      void (await storeAccount(database, { ...PLAIN, name, schema: name, ...more }, { replace: true })),
+    async add(name, { listed: found, ...more } = {}) {
+      if (found !== undefined) listed.set(name, found);
+      await storeAccount(database, { ...PLAIN, name, schema: name, ...more }, { replace: true });
+    },
     start: (concurrency = 2) => startWorker(made.url, service, concurrency),
     async until(condition) {
       const sql = `select count(*) filter (where ${condition}) = count(*) and count(*) > 0 as all from obsync_accounts.account_environments e`;

@@ -31,8 +31,7 @@ describe('workers', () => {
     });
     const names = Array.from({ length: 12 }, (_, i) => `account${i}`);
     for (const name of names) {
-      work.service.listed.set(name, environments('e1', 'e2', 'e3'));
-      await work.add(name);
+      await work.add(name, { listed: environments('e1', 'e2', 'e3') });
     }
     const started = [await work.start(), await work.start(1), await work.start(4)];
     await work.until("e.status = 'done' and e.worker is null and e.due_at > now()");
@@ -44,10 +43,8 @@ describe('workers', () => {
   test('they run one sync of an account at a time, without delaying other accounts', async () => {
     const { sync, release } = holding();
     const work = await workTest(async (key, signal) => (key.startsWith('slow') ? sync(key, signal) : GOOD));
-    work.service.listed.set('slow', environments('e1', 'e2', 'e3', 'e4'));
-    work.service.listed.set('quick', environments('e1', 'e2', 'e3'));
-    await work.add('slow');
-    await work.add('quick');
+    await work.add('slow', { listed: environments('e1', 'e2', 'e3', 'e4') });
+    await work.add('quick', { listed: environments('e1', 'e2', 'e3') });
     await work.start(2);
     const all = '(select count(*) from obsync_accounts.account_environments) = 7';
     await work.until(`${all} and (e.account = 'slow' or e.status = 'done')`);
@@ -60,10 +57,8 @@ describe('workers', () => {
   test('a stopping worker releases its jobs, and another one runs them (R27)', async () => {
     const { sync } = holding();
     const work = await workTest();
-    work.service.listed.set('a', environments('e1'));
-    work.service.listed.set('b', environments('e1'));
-    await work.add('a');
-    await work.add('b');
+    await work.add('a', { listed: environments('e1') });
+    await work.add('b', { listed: environments('e1') });
     work.service.sync = sync;
     const first = await work.start(2);
     await work.until('e.worker is not null and (select count(*) from obsync_accounts.account_environments) = 2');
@@ -79,8 +74,7 @@ describe('workers', () => {
 
   test('a stopping worker also releases jobs that do not stop in time', async () => {
     const work = await workTest(() => new Promise(() => {}));
-    work.service.listed.set('a', environments('e1'));
-    await work.add('a');
+    await work.add('a', { listed: environments('e1') });
     const first = await work.start(1);
     await work.until('e.worker is not null');
     await first.stop();
@@ -92,8 +86,7 @@ describe('workers', () => {
 
   test('an environment that another process holds is retried when its lease may have expired, without an error (R26)', async () => {
     const work = await workTest(async () => ({ status: 'refused', error: 'held', recovery: 'locked' }));
-    work.service.listed.set('a', environments('e1'));
-    await work.add('a');
+    await work.add('a', { listed: environments('e1') });
     const { events } = await work.start();
     await work.until("e.worker is null and e.due_at <= now() and e.retry_at between now() + '20 s' and now() + '30 s'");
     const [row] = await work.ask('select status, error, synced_at from obsync_accounts.account_environments');
@@ -107,10 +100,8 @@ describe('workers', () => {
   test('a sync claimed by another worker meanwhile still records success, and leaves any other end to that worker (R26)', async () => {
     const ends = new Map<string, (result: SyncResult) => void>();
     const work = await workTest((key) => new Promise((resolve) => ends.set(key, resolve)));
-    work.service.listed.set('a', environments('e1'));
-    work.service.listed.set('b', environments('e1'));
-    await work.add('a');
-    await work.add('b');
+    await work.add('a', { listed: environments('e1') });
+    await work.add('b', { listed: environments('e1') });
     const { events } = await work.start(2);
     await expect.poll(() => ends.size).toBe(2);
     // As after missing heartbeats.
@@ -128,8 +119,7 @@ describe('workers', () => {
   test('every event names an environment as its service does, even if the end of its sync cannot be recorded', async () => {
     const { sync, release } = holding();
     const work = await workTest(sync);
-    work.service.listed.set('a', [{ id: 'e1', name: 'One', cron: null }]);
-    await work.add('a');
+    await work.add('a', { listed: [{ id: 'e1', name: 'One', cron: null }] });
     const { events } = await work.start();
     await work.until('e.worker is not null');
     await work.ask('alter table obsync_accounts.account_environments rename column status to away');
@@ -144,10 +134,8 @@ describe('workers', () => {
 
   test('they take over claims of a worker without a heartbeat for half a minute, and none of a live one', async () => {
     const work = await workTest();
-    work.service.listed.set('a', environments('e1'));
-    work.service.listed.set('b', environments('e1'));
-    await work.add('a');
-    await work.add('b');
+    await work.add('a', { listed: environments('e1') });
+    await work.add('b', { listed: environments('e1') });
     const lister = await work.start();
     await work.until("e.status = 'done' and (select count(*) from obsync_accounts.account_environments) = 2");
     await lister.stop();
@@ -164,8 +152,7 @@ describe('workers', () => {
   test('a sync in flight stays due when its environment is listed meanwhile, so a killed one is not lost', async () => {
     const { sync } = holding();
     const work = await workTest(sync);
-    work.service.listed.set('a', environments('e1'));
-    await work.add('a');
+    await work.add('a', { listed: environments('e1') });
     await work.start(2);
     await work.until('e.worker is not null');
     work.service.listed.set('a', [{ id: 'e1', name: 'Renamed', cron: null }]);
@@ -181,8 +168,7 @@ describe('workers', () => {
     const work = await workTest(async () => {
       throw new TokenNotOnHostError('the variable A is not set');
     });
-    work.service.listed.set('a', environments('e1'));
-    await work.add('a');
+    await work.add('a', { listed: environments('e1') });
     const first = await work.start();
     await work.until("e.error = 'the variable A is not set' and e.worker is null and e.status is null");
     expect(
@@ -225,8 +211,7 @@ describe('workers', () => {
       if (key === 'a/e1') throw new SyncError('usage', 'the variable A is not set');
       return { status: 'problems', error: 'a stream failed', recovery: null };
     });
-    work.service.listed.set('a', environments('e1', 'e2'));
-    await work.add('a');
+    await work.add('a', { listed: environments('e1', 'e2') });
     await work.start();
     await work.until("e.status = 'problems' and e.due_at > now()");
     const rows = await work.ask('select env_id, error, synced_at from obsync_accounts.account_environments order by 1');
@@ -259,8 +244,7 @@ describe('workers', () => {
     await work.ask('update obsync_accounts.accounts set listing_due_at = now()');
     await work.until("e.status = 'done' and e.env_id in ('e2', 'e3')");
     expect((await work.ask(dueAt)).map(({ name }) => name)).toEqual(['Second', 'Three']);
-    work.service.listed.set('b', environments('e1'));
-    await work.add('b');
+    await work.add('b', { listed: environments('e1') });
     await work.until("e.status = 'done' and (select count(*) from obsync_accounts.account_environments) = 3");
     expect(work.service.begun).toEqual(
       ['a/e1', 'a/e2', 'a/e3', 'b/e1'].sort((x, y) => work.service.begun.indexOf(x) - work.service.begun.indexOf(y)),
@@ -269,8 +253,7 @@ describe('workers', () => {
 
   test('a job is repeated if the response to its claim was lost', async () => {
     const work = await workTest();
-    work.service.listed.set('a', environments('e1'));
-    await work.add('a');
+    await work.add('a', { listed: environments('e1') });
     await work.start();
     await work.until("e.status = 'done'");
     await work.ask(`update obsync_accounts.account_environments set due_at = '2020-01-01', started_at = now(),
