@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { sync, verify } from '../../src/index.ts';
-import { createEnvironment, putAsset, putAssetEdge } from '../model/environment.ts';
+import { runOnce } from '../../src/api/session.ts';
+import { verify } from '../../src/index.ts';
+import { syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
+import { putAsset, putAssetEdge } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { createWorld, HOUR } from '../model/world.ts';
+import { createWorld, HOUR, type World } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 
-test('every run changes or rejects what PostgreSQL cannot store, and a verification finds nothing else (R20)', async () => {
-  const world = createWorld(['e1']);
-  const place = world.environments.get('e1') ?? createEnvironment('e1', () => '');
-  furnish(place);
-  putAsset(place, 'a4', { name: 'x\0y' });
-  const long = 'k'.repeat(3000);
-  putAsset(place, long, {});
+/** Serves a world, and picks a schema for its mirror. */
+async function setUp(world: World) {
   const server = await serveWorld(world);
   const schema = await testSchema();
   onTestFinished(async () => {
@@ -21,15 +18,22 @@ test('every run changes or rejects what PostgreSQL cannot store, and a verificat
     await schema.drop();
   });
   const mirror = { baseUrl: server.url, token: 'the-token', db: schema.url };
+  return { mirror, ask: schema.ask, sync: () => runOnce(syncSettings(mirror), watcherOf({})) };
+}
+
+test('every run changes or rejects what PostgreSQL cannot store, and a verification finds nothing else (R20)', async () => {
+  const world = createWorld(['e1']);
+  const place = world.environment();
+  furnish(place);
+  putAsset(place, 'a4', { name: 'x\0y' });
+  const long = 'k'.repeat(3000);
+  putAsset(place, long, {});
+  const { mirror, ask, sync } = await setUp(world);
   for (const _ of [1, 2]) {
-    expect(await sync(mirror)).toMatchObject({ status: 'problems', error: null });
+    expect(await sync()).toMatchObject({ status: 'problems', error: null });
     world.advance(3 * HOUR);
-    expect(await schema.ask("select name, extra from assets where id = 'a4'")).toEqual([
-      { name: 'x\uFFFDy', extra: null },
-    ]);
-    const rejected = await schema.ask(
-      'select stream, reason, row_key = payload as is_keyless from rejected_rows order by 1',
-    );
+    expect(await ask("select name, extra from assets where id = 'a4'")).toEqual([{ name: 'x\uFFFDy', extra: null }]);
+    const rejected = await ask('select stream, reason, row_key = payload as is_keyless from rejected_rows order by 1');
     const reason = 'the key is longer than 1000 bytes';
     expect(rejected).toEqual(['assets', 'table_assets'].map((stream) => ({ stream, reason, is_keyless: 't' })));
   }
@@ -49,16 +53,11 @@ test('keys of 1,000 bytes are stored in PostgreSQL unless an index entry with th
     for (const id of [one, other]) putAsset(place, id);
     putAssetEdge(place, one, other);
   }
-  const server = await serveWorld(world);
-  const schema = await testSchema();
-  onTestFinished(async () => {
-    await server.close();
-    await schema.drop();
-  });
-  await sync({ baseUrl: server.url, token: 'the-token', db: schema.url });
-  expect(await schema.ask('select distinct env_id from assets where length(id) = 1000')).toHaveLength(2);
-  expect(await schema.ask('select env_id from asset_lineage')).toEqual([{ env_id: 'e1' }]);
-  expect(await schema.ask('select env_id, stream, reason from rejected_rows')).toEqual([
+  const { ask, sync } = await setUp(world);
+  await sync();
+  expect(await ask('select distinct env_id from assets where length(id) = 1000')).toHaveLength(2);
+  expect(await ask('select env_id from asset_lineage')).toEqual([{ env_id: 'e1' }]);
+  expect(await ask('select env_id, stream, reason from rejected_rows')).toEqual([
     { env_id: environments[1], stream: 'asset_lineage', reason: 'the key is longer than 1900 bytes' },
   ]);
 });
