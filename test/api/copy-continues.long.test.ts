@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { copy } from '../../src/api/copy.ts';
@@ -9,6 +7,7 @@ import { sync } from '../../src/api/sync.ts';
 import { openSampleSource } from '../../src/demo/sample-source.ts';
 import { COPIED_TABLES } from '../../src/destination/sql/copied-tables.ts';
 import { testSchema } from '../support/postgres.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 const TOKEN = 'a-token-of-the-tests';
 
@@ -34,8 +33,7 @@ const inFewerDigits = (_: string, value: unknown) =>
   typeof value === 'number' ? Number(value.toPrecision(14)) : value;
 
 test('a sync into a copy, in PostgreSQL or a file, continues where the mirror was, with the same requests and rows', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'obsync-goes-on-'));
-  onTestFinished(() => rmSync(place, { recursive: true }));
+  const place = testFolder();
   const source = openSampleSource();
   onTestFinished(() => source.close());
   const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });

@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Database } from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import * as postgresTables from '../../schema/postgres.ts';
 import { copy } from '../../src/api/copy.ts';
 import { openStore } from '../../src/api/open-store.ts';
@@ -12,15 +12,11 @@ import { takeLock } from '../../state/lock.ts';
 import { allRows, fillAllTables } from '../support/filled-mirror.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
 import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
-
-const place = mkdtempSync(join(tmpdir(), 'obsync-copy-'));
-afterAll(() => rmSync(place, { recursive: true }));
-
-const folder = (): string => mkdtempSync(join(place, 'f-'));
+import { testFolder } from '../support/test-folder.ts';
 
 /** A mirror file with rows in every table. */
 function filledMirror(rowsOf: Parameters<typeof fillAllTables>[1] = () => 60): string {
-  const path = join(folder(), 'm.db');
+  const path = join(testFolder(), 'm.db');
   const mirror = openForWriting(path);
   fillAllTables(mirror.connection, rowsOf);
   mirror.connection.close();
@@ -34,6 +30,14 @@ function rowsIn(path: string): Record<string, unknown[]> {
   } finally {
     connection.close();
   }
+}
+
+/** Copies a file into PostgreSQL and back. @returns all rows of the copy */
+async function copiedBack(from: string, url: string): Promise<Record<string, unknown[]>> {
+  const back = join(testFolder(), 'back.db');
+  await copy({ db: from, to: url });
+  await copy({ db: url, to: back });
+  return rowsIn(back);
 }
 
 /** Copies in this thread, so watchers run during the copy. */
@@ -68,7 +72,7 @@ describe('copy', () => {
   });
 
   test('copying a file to PostgreSQL and back preserves every row of every table', async () => {
-    const [from, back, { url }] = [filledMirror(), join(folder(), 'back.db'), await schema()];
+    const [from, back, { url }] = [filledMirror(), join(testFolder(), 'back.db'), await schema()];
     const events: CopyEvent[] = [];
     const there = await copy({ db: from, to: url, onProgress: (event) => events.push(event) });
     const here = await copy({ db: url, to: back });
@@ -79,7 +83,7 @@ describe('copy', () => {
   });
 
   test('copying between two PostgreSQL schemas, and between two files, preserves every row', async () => {
-    const [from, other, back] = [filledMirror(), join(folder(), 'other.db'), join(folder(), 'back.db')];
+    const [from, other, back] = [filledMirror(), join(testFolder(), 'other.db'), join(testFolder(), 'back.db')];
     const [one, two] = [await schema(), await schema()];
     await copy({ db: from, to: other });
     await copy({ db: other, to: one.url });
@@ -93,16 +97,14 @@ describe('copy', () => {
     onTestFinished(() => pooler.close());
     const { schema: name } = await schema();
     const url = `${pooler.url}?schema=${name}`;
-    const [from, back] = [filledMirror(), join(folder(), 'back.db')];
-    await copy({ db: from, to: url });
-    await copy({ db: url, to: back });
-    expect(rowsIn(back)).toEqual(rowsIn(from));
+    const from = filledMirror();
+    expect(await copiedBack(from, url)).toEqual(rowsIn(from));
   });
 
   test('a copy in a file has the indexes, statistics and journal mode of a mirror, and no leftover files', async () => {
     const [from, { url }] = [filledMirror(), await schema()];
     await copy({ db: from, to: url });
-    const to = join(folder(), 'to.db');
+    const to = join(testFolder(), 'to.db');
     await copy({ db: url, to });
     const [one, other] = [openForReading(from).connection, openForReading(to).connection];
     const shape = "select type, name, tbl_name, sql from sqlite_schema where name not like 'sqlite_%' order by 1, 2";
@@ -112,17 +114,12 @@ describe('copy', () => {
         .toLowerCase()
         .replaceAll(/[`"\s]/g, ''),
     });
-    expect(
-      other
+    const shapeOf = (connection: Database) =>
+      connection
         .prepare(shape)
         .all()
-        .map(plain as never),
-    ).toEqual(
-      one
-        .prepare(shape)
-        .all()
-        .map(plain as never),
-    );
+        .map(plain as never);
+    expect(shapeOf(other)).toEqual(shapeOf(one));
     expect(other.prepare('select count(*) from sqlite_stat1').pluck().get()).toBeGreaterThan(20);
     expect(other.pragma('journal_mode', { simple: true })).toBe('wal');
     one.close();
@@ -142,14 +139,13 @@ describe('copy', () => {
 
   test('a copy of an empty mirror is an empty mirror', async () => {
     const { url, ask } = await schema();
-    const back = join(folder(), 'back.db');
-    await copy({ db: filledMirror(() => 0), to: url });
-    await copy({ db: url, to: back });
+    const empty = filledMirror(() => 0);
+    const back = await copiedBack(empty, url);
+    expect(back['sync_runs']).toEqual([]);
     const [next] = await ask(
       "insert into sync_runs (cycle_id, status, started_at) values (1, 'done', now()) returning id",
     );
     expect(next).toEqual({ id: '1' });
-    expect(rowsIn(back)['sync_runs']).toEqual([]);
   });
 
   test('a copy is of one instant, whatever is committed meanwhile', async () => {
@@ -158,7 +154,7 @@ describe('copy', () => {
     const before = rowsIn(from);
     const writer = openForWriting(from).connection;
     onTestFinished(() => void writer.close());
-    const back = join(folder(), 'back.db');
+    const back = join(testFolder(), 'back.db');
     await copyWatched(from, url, {
       onProgress: () => void writer.exec("update assets set name = 'later'; delete from marks; delete from mirror"),
     });
@@ -171,25 +167,19 @@ describe('copy', () => {
     const { connection } = openForWriting(from);
     connection.prepare('update rejected_rows set payload = ?').run('x'.repeat(3_000_000));
     connection.close();
-    const [{ url }, back] = [await schema(), join(folder(), 'back.db')];
-    await copy({ db: from, to: url });
-    await copy({ db: url, to: back });
-    expect(rowsIn(back)).toEqual(rowsIn(from));
+    expect(await copiedBack(from, (await schema()).url)).toEqual(rowsIn(from));
   });
 });
 
 describe('the refusals of copy', () => {
   test('a destination that has a mirror or another file is refused', async () => {
-    const [from, { url, display }] = [
-      filledMirror(),
-      { ...(await schema()), display: /holds a mirror already: drop its schema/ },
-    ];
+    const [from, { url }] = [filledMirror(), await schema()];
     await copy({ db: from, to: url });
     await expect(copy({ db: from, to: url })).rejects.toMatchObject({
       recovery: 'usage',
-      message: expect.stringMatching(display),
+      message: expect.stringMatching(/holds a mirror already: drop its schema/),
     });
-    const taken = join(folder(), 'x');
+    const taken = join(testFolder(), 'x');
     writeFileSync(taken, 'of another program');
     for (const to of [from, taken])
       await expect(copy({ db: from, to })).rejects.toMatchObject({
@@ -200,12 +190,14 @@ describe('the refusals of copy', () => {
 
   test('a missing mirror, folder or destination is refused', async () => {
     const { url } = await schema();
-    await expect(copy({ db: url, to: join(folder(), 'x.db') })).rejects.toMatchObject({
+    await expect(copy({ db: url, to: join(testFolder(), 'x.db') })).rejects.toMatchObject({
       recovery: 'usage',
       message: expect.stringMatching(/holds no mirror: make it with `obsync sync`/),
     });
-    await expect(copy({ db: join(folder(), 'none.db'), to: url })).rejects.toThrow('does not exist');
-    await expect(copy({ db: filledMirror(), to: join(folder(), 'none', 'x.db') })).rejects.toThrow('make the folder');
+    await expect(copy({ db: join(testFolder(), 'none.db'), to: url })).rejects.toThrow('does not exist');
+    await expect(copy({ db: filledMirror(), to: join(testFolder(), 'none', 'x.db') })).rejects.toThrow(
+      'make the folder',
+    );
     await expect(copy({ db: filledMirror() } as never)).rejects.toThrow(
       'no destination for the copy: name one with --to',
     );
@@ -213,7 +205,7 @@ describe('the refusals of copy', () => {
   });
 
   test('a destination that a sync has locked is refused', async () => {
-    const to = join(folder(), 'to.db');
+    const to = join(testFolder(), 'to.db');
     const lock = takeLock(to);
     onTestFinished(() => lock.release());
     await expect(copy({ db: filledMirror(), to })).rejects.toMatchObject({ recovery: 'locked' });
@@ -244,7 +236,7 @@ describe('the refusals of copy', () => {
       ),
     });
     expect(await ask('select current_schema() as found')).toEqual([{ found: null }]);
-    await copy({ db: from, to: join(folder(), 'file.db') });
+    await copy({ db: from, to: join(testFolder(), 'file.db') });
   });
 
   test('a stopped or failed copy leaves nothing behind', async () => {
@@ -253,7 +245,7 @@ describe('the refusals of copy', () => {
     const stopLate = ({ table }: CopyEvent): void => {
       if (table === 'assets') stop.abort();
     };
-    const to = join(folder(), 'to.db');
+    const to = join(testFolder(), 'to.db');
     for (const where of [to, url])
       await expect(copyWatched(from, where, { signal: stop.signal, onProgress: stopLate })).rejects.toMatchObject({
         recovery: 'signal',

@@ -45,6 +45,19 @@ async function openMirror(db: string) {
   return (await openStore(db)).open(neverStop);
 }
 
+/** Opens a mirror and takes the leases of environments. */
+async function holdMirror(db: string, ...envIds: string[]) {
+  const mirror = await openMirror(db);
+  await mirror.hold(envIds);
+  return mirror;
+}
+
+function onePool(db: string) {
+  const address = addressOf(db);
+  if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
+  return openPool({ ...address, maxConnections: 1 });
+}
+
 /** Syncs the environments of a live process as if its heartbeat were overdue; it may still send one in between. */
 async function takeOver({ schema, options }: Pick<Awaited<ReturnType<typeof setUp>>, 'schema' | 'options'>) {
   const lapseAndSync = async () => {
@@ -57,8 +70,7 @@ async function takeOver({ schema, options }: Pick<Awaited<ReturnType<typeof setU
 describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
   test('a live process is never displaced; other environments are free', async () => {
     const { schema, options } = await setUp();
-    const mirror = await openMirror(schema.url);
-    await mirror.hold(['e1']);
+    const mirror = await holdMirror(schema.url, 'e1');
     const refused = await sync(options);
     expect(refused).toMatchObject({ run: null, recovery: 'locked', error: expect.stringContaining('environment e1') });
     expect(await sync({ ...options, env: ['e2'] })).toMatchObject({ status: 'done' });
@@ -78,8 +90,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
 
   test('a process with an expired lease commits nothing after another one has taken the environment', async () => {
     const { schema, options } = await setUp();
-    const mirror = await openMirror(schema.url);
-    await mirror.hold(['e1', 'e2']);
+    const mirror = await holdMirror(schema.url, 'e1', 'e2');
     await takeOver({ schema, options });
     const before = await schema.ask('select * from sync_checkpoints order by env_id, stream');
     const [assets] = CATALOGUE;
@@ -138,8 +149,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
 
   test('a process that loses only its connection renews its leases immediately and keeps its environments', async () => {
     const { schema, options } = await setUp();
-    const mirror = await openMirror(schema.url);
-    await mirror.hold(['e1']);
+    const mirror = await holdMirror(schema.url, 'e1');
     const backend = async () => String((await schema.ask('select backend from lease_owners'))[0]?.['backend']);
     const before = await backend();
     await schema.ask(`select pg_terminate_backend(${Number.parseInt(before, 10)})`);
@@ -150,11 +160,8 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
 
   test('a process that waits for another one’s commit is refused like any second writer', async () => {
     const { schema, options } = await setUp();
-    const mirror = await openMirror(schema.url);
-    await mirror.hold(['e1']);
-    const address = addressOf(schema.url);
-    if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
-    const pool = openPool({ ...address, maxConnections: 1 });
+    const mirror = await holdMirror(schema.url, 'e1');
+    const pool = onePool(schema.url);
     const refused = await pool.transaction(async (connection) => {
       await connection.query("update mirror_environments set last_mark = last_mark where env_id = 'e1'");
       return sync(options);
@@ -166,10 +173,8 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
 
   test('a process that hangs in a transaction keeps its row locks up to its lease, and a quota for ten seconds', async () => {
     const { schema } = await setUp();
-    const address = addressOf(schema.url);
-    if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
-    const pool = openPool({ ...address, maxConnections: 1 });
-    const quotas = openQuotaDatabase(pool, { schema: address.schema, signal: neverStop });
+    const pool = onePool(schema.url);
+    const quotas = openQuotaDatabase(pool, { schema: schema.schema, signal: neverStop });
     const longestMs = async (inside: PostgresConnection) =>
       (
         await inside.query(
@@ -200,8 +205,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
 
   test('lookups of a displaced process leave nothing behind for the process that took its environment', async () => {
     const { schema, options } = await setUp();
-    const mirror = await openMirror(schema.url);
-    await mirror.hold(['e1', 'e2']);
+    const mirror = await holdMirror(schema.url, 'e1', 'e2');
     await takeOver({ schema, options });
     const marks = { lastMark: 0, run: 1, settledBefore: null };
     const query = { about: 'candidates', mode: 'scan', after: '', before: null, ...marks } as const;
@@ -216,8 +220,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     const pooler = await transactionPooler(await postgresServer());
     onTestFinished(() => pooler.close());
     const { schema, options } = await setUp(new URL(pooler.url).host);
-    const mirror = await openMirror(options.db);
-    await mirror.hold(['e1']);
+    const mirror = await holdMirror(options.db, 'e1');
     expect(await schema.ask('select backend from lease_owners')).toEqual([{ backend: null }]);
     expect(await sync(options)).toMatchObject({ recovery: 'locked' });
     await mirror.close();

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { copy } from '../../src/api/copy.ts';
@@ -9,9 +7,9 @@ import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fillAllTables } from '../support/filled-mirror.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
 import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const place = mkdtempSync(join(tmpdir(), 'obsync-query-'));
-const file = join(place, 'm.db');
+const file = join(testFolder(), 'm.db');
 let there: TestSchema;
 
 beforeAll(async () => {
@@ -22,10 +20,7 @@ beforeAll(async () => {
   await copy({ db: file, to: there.url });
 });
 
-afterAll(async () => {
-  await there.drop();
-  rmSync(place, { recursive: true });
-});
+afterAll(() => there.drop());
 
 async function rowsOf(sql: string, options: Partial<QueryOptions> = {}): Promise<unknown[]> {
   return Array.fromAsync(await query({ db: there.url, sql, ...options }));

@@ -1,18 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openQuotaKeeper } from '../../src/api/quota-keeper.ts';
 import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
 import { startQuotaServer } from '../support/quota-server.ts';
 import { ended, startQuotaProcess } from '../support/start-quota-process.ts';
-
-function stateHome(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-state-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
+import { testFolder } from '../support/test-folder.ts';
 
 async function serving(limit: number) {
   const server = await startQuotaServer({ limit, windowMs: 1000 });
@@ -27,7 +21,7 @@ function start(url: string, requests: number, home: string): ChildProcess {
 
 test('four processes together use up every quota window, and none is refused (R23)', async () => {
   const server = await serving(40);
-  const home = stateHome();
+  const home = testFolder();
   const codes = await Promise.all([20, 20, 20, 20].map((requests) => ended(start(server.url, requests, home))));
   expect(codes).toEqual([0, 0, 0, 0]);
   expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40], refused: 0 });
@@ -35,7 +29,7 @@ test('four processes together use up every quota window, and none is refused (R2
 
 test('requests of a killed process count, and the other processes continue (R23)', async () => {
   const server = await serving(30);
-  const home = stateHome();
+  const home = testFolder();
   const [first, ...others] = [200, 30, 30].map((requests) => start(server.url, requests, home)) as [ChildProcess];
   await server.received(25);
   first.kill('SIGKILL');
@@ -45,7 +39,7 @@ test('requests of a killed process count, and the other processes continue (R23)
 
 test('a process that starts later stays within the quota that the earlier one left (R23)', async () => {
   const server = await serving(10);
-  const home = stateHome();
+  const home = testFolder();
   for (const requests of [7, 7, 7]) expect(await ended(start(server.url, requests, home))).toBe(0);
   expect(server.refused()).toBe(0);
 });
@@ -58,7 +52,7 @@ const count = (keeper: QuotaKeeper) =>
   });
 
 test('a process that could not share the quota retries, and merges what it has counted alone (R23)', async () => {
-  const home = stateHome();
+  const home = testFolder();
   const inTheWay = join(home, 'obsync');
   writeFileSync(inTheWay, '');
   vi.stubEnv('XDG_STATE_HOME', home);
@@ -78,7 +72,7 @@ test('a process that could not share the quota retries, and merges what it has c
 });
 
 test('without a state folder a process counts alone, and says why once (R23)', async () => {
-  const home = stateHome();
+  const home = testFolder();
   // A file in place of the folder fails even for a user who may write everywhere.
   writeFileSync(join(home, 'file'), '');
   vi.stubEnv('XDG_STATE_HOME', join(home, 'file'));

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readStatus, type StatusReport, withVerdict } from '../../src/api/status-report.ts';
@@ -25,6 +23,7 @@ import { loadLastStarts } from '../../state/last-starts.ts';
 import { commitOf } from '../support/commit-parts.ts';
 import { column, START as NOW, UNDER_WAY, YESTERDAY } from '../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../support/pglite-mirror.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 /** A mirror in either database, with functions that read its status and its last starts. */
 interface Subject {
@@ -37,12 +36,8 @@ interface Subject {
 const clock = () => NOW;
 
 function inFile(): Subject {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-status-'));
-  const mirror = openForWriting(join(folder, 'm.db'));
-  onTestFinished(() => {
-    mirror.connection.close();
-    rmSync(folder, { recursive: true });
-  });
+  const mirror = openForWriting(join(testFolder(), 'm.db'));
+  onTestFinished(() => void mirror.connection.close());
   const read = async <Result>(statements: SqlStatements<Result>) => perform(mirror.prepare, statements);
   return {
     state: fileState(mirror, clock),
