@@ -7,6 +7,8 @@ import { resumeSource } from './session.ts';
 /** The list of environments, and the account's quota as its responses stated it. */
 export interface EnvironmentListing {
   readonly opening: RunOpening;
+  /** The environments that the token may see. */
+  readonly listed: readonly ListedEnvironment[];
   readonly quota: AccountQuota | null;
 }
 
@@ -18,21 +20,17 @@ export async function requestEnvironments(
   const source = await resumeSource(settings, watch);
   try {
     const environments = await source.environments();
-    return { opening: { environments, times: source.times() }, quota: source.quota?.() ?? null };
+    const { listed } = reconcile(environments, [], clock());
+    return { opening: { environments, times: source.times() }, listed, quota: source.quota?.() ?? null };
   } finally {
     await source.close();
   }
 }
 
-/** The environments that the token may see. */
-export function listedIn({ opening }: EnvironmentListing): readonly ListedEnvironment[] {
-  return reconcile(opening.environments, [], clock()).listed;
-}
-
-/** The same, requested. @throws SyncError */
+/** The environments that the token may see. @throws SyncError */
 export async function listEnvironments(
   settings: SyncSettings,
   signal: AbortSignal,
 ): Promise<readonly ListedEnvironment[]> {
-  return listedIn(await requestEnvironments(settings, { signal, onSourceEvent: () => {} }));
+  return (await requestEnvironments(settings, { signal, onSourceEvent: () => {} })).listed;
 }

@@ -8,7 +8,7 @@ import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } fr
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import { listedIn, requestEnvironments } from './list-environments.ts';
+import { requestEnvironments } from './list-environments.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { type ScheduleServerOptions, type ServerEvent, startServers } from './schedule-servers.ts';
@@ -76,7 +76,7 @@ function schedulePorts(
     async list() {
       const listing = await requestEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
       keptQuota = listing.quota && { ...listing.quota, notedAt: clock() };
-      return listedIn(listing);
+      return listing.listed;
     },
     async run(environments) {
       let listed = false;

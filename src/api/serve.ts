@@ -82,13 +82,8 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
     const why = code === 'EADDRINUSE' ? 'it is already in use' : code;
-    throw new SyncError(
-      'usage',
-      `cannot listen on ${host}:${port} (${why}): choose another address with --host and --port`,
-      {
-        cause,
-      },
-    );
+    const what = `cannot listen on ${host}:${port} (${why})`;
+    throw new SyncError('usage', `${what}: choose another address with --host and --port`, { cause });
   }
   const bound = (server.server.address() as AddressInfo).port;
   return `http://${hostInUrl(host)}:${bound}`;
