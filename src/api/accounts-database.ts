@@ -3,15 +3,15 @@ import { WAITING, withRetry } from '../destination/postgres/retry.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../workers/database.ts';
+import { openWorkDatabase, type WorkDatabase } from '../workers/database.ts';
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 
 /** Opens the accounts' database, with their tables; the caller closes it. @throws SyncError */
 export async function openAccountsDatabase(
   options: MirrorOptions,
-  connections?: WorkConnections,
+  onLost?: (error: Error) => void,
 ): Promise<WorkDatabase> {
-  const database = await connectTo(options, connections);
+  const database = await connectTo(options, onLost);
   try {
     await withRetry(WAITING, () => migrateAccounts(database));
     return database;
@@ -54,7 +54,7 @@ async function closeAfter<Done>(
   }
 }
 
-async function connectTo(options: MirrorOptions, connections?: WorkConnections): Promise<WorkDatabase> {
+async function connectTo(options: MirrorOptions, onLost?: (error: Error) => void): Promise<WorkDatabase> {
   const address = addressOf(givenAddress(options));
   if (address.kind === 'file')
     throw new OptionError(
@@ -63,7 +63,7 @@ async function connectTo(options: MirrorOptions, connections?: WorkConnections):
     );
   // Explains what is wrong with the server, if anything is, and retries if the connection is lost.
   await (await openConnection(address)).close();
-  return openWorkDatabase(address, connections);
+  return openWorkDatabase(address, onLost);
 }
 
 /** The same address with another schema. It may contain a password. @throws SyncError `usage` for an invalid schema */

@@ -42,9 +42,9 @@ export async function runWorker(options: WorkOptions): Promise<void> {
   const alerts = options.alerts === undefined ? null : alertSettings(options.alerts);
   const signal = options.signal ?? new AbortController().signal;
   const onProgress = options.onProgress ?? (() => {});
-  const database = await openAccountsDatabase(options, {
-    onLost: ({ message }) => onProgress({ type: 'trouble', message: `a connection was lost: ${message}` }),
-  });
+  const database = await openAccountsDatabase(options, ({ message }) =>
+    onProgress({ type: 'trouble', message: `a connection was lost: ${message}` }),
+  );
   const threads = threadPool();
   const metrics = createWorkerMetrics(database);
   const identity = { worker: randomUUID(), host: hostname(), pid: process.pid, concurrency };

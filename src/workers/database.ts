@@ -22,15 +22,10 @@ export interface WorkDatabase extends WorkTransaction {
 /** How many connections a worker uses for its own statements; a sync in flight has its own. */
 const MAX_CONNECTIONS = 3;
 
-export interface WorkConnections {
-  /** Called when an idle connection ends. */
-  readonly onLost?: (error: Error) => void;
-}
-
-/** Creates a pool that opens no connection before the first statement. */
+/** Creates a pool that opens no connection before the first statement. `onLost`: an idle connection has ended. */
 export function openWorkDatabase(
   { client, answerTimeoutMs, display }: PostgresAddress,
-  { onLost }: WorkConnections = {},
+  onLost?: (error: Error) => void,
 ): WorkDatabase {
   const { pool, close } = openClientPool({ client, answerTimeoutMs }, { max: MAX_CONNECTIONS }, { onLost });
   const withDriverErrors = <Done>(done: Promise<Done>): Promise<Done> =>
