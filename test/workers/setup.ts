@@ -9,7 +9,7 @@ import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.
 import { migrateAccounts } from '../../src/workers/migrate.ts';
 import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/perform-job.ts';
 import { workUntilStopped } from '../../src/workers/worker.ts';
-import { type TestDatabase, testDatabase } from '../support/postgres/database.ts';
+import { testDatabase } from '../support/postgres/database.ts';
 
 /** A valid cron expression whose next time is after any test. */
 export const SELDOM = '0 0 29 2 *';
@@ -27,24 +27,9 @@ export interface TestService {
   list(account: string): Promise<readonly ListedEnvironment[]>;
 }
 
-interface TestWorker {
-  readonly events: WorkerEvent[];
-  /** Stops the worker like a signal. */
-  stop(): Promise<void>;
-}
+type AddedAccount = Partial<SyncAccount> & { listed?: readonly ListedEnvironment[] };
 
-export interface WorkTest extends TestDatabase {
-  readonly database: WorkDatabase;
-  readonly service: TestService;
-  /** Adds an account, or changes it; its service lists the environments from then on. */
-  add(name: string, more?: Partial<SyncAccount> & { listed?: readonly ListedEnvironment[] }): Promise<void>;
-  /** Starts a worker in this process, with its own connections. */
-  start(concurrency?: number): Promise<TestWorker>;
-  /** Resolves when all environments of all accounts satisfy a condition, in SQL over `e`. */
-  until(condition: string): Promise<void>;
-}
-
-export async function workTest(sync: TestService['sync'] = async () => GOOD, serverUrl?: string): Promise<WorkTest> {
+export async function workTest(sync: TestService['sync'] = async () => GOOD, serverUrl?: string) {
   const made = await testDatabase(serverUrl);
   const database = openAt(made.url);
   onTestFinished(() => database.close());
@@ -56,12 +41,15 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD, ser
     ...made,
     database,
     service,
-    async add(name, { listed: found, ...more } = {}) {
+    /** Adds an account, or changes it; its service lists the environments from then on. */
+    async add(name: string, { listed: found, ...more }: AddedAccount = {}): Promise<void> {
       if (found !== undefined) listed.set(name, found);
       await storeAccount(database, { ...PLAIN, name, schema: name, ...more }, { replace: true });
     },
+    /** Starts a worker in this process, with its own connections. */
     start: (concurrency = 2) => startWorker(made.url, service, concurrency),
-    async until(condition) {
+    /** Resolves when all environments of all accounts satisfy a condition, in SQL over `e`. */
+    async until(condition: string): Promise<void> {
       const sql = `select count(*) filter (where ${condition}) = count(*) and count(*) > 0 as all from obsync_accounts.account_environments e`;
       while ((await database.query(sql)).rows[0]?.['all'] !== true) await sleepFor(50);
     },
@@ -90,7 +78,7 @@ function openAt(url: string): WorkDatabase {
   return openWorkDatabase(address);
 }
 
-async function startWorker(url: string, service: TestService, concurrency: number): Promise<TestWorker> {
+async function startWorker(url: string, service: TestService, concurrency: number) {
   const database = openAt(url);
   const events: WorkerEvent[] = [];
   const onEvent: WorkerPorts['onEvent'] = (event) => events.push(event);
@@ -111,6 +99,7 @@ async function startWorker(url: string, service: TestService, concurrency: numbe
   };
   const identity = { worker: randomUUID(), host: 'test', pid: process.pid, concurrency };
   const ended = workUntilStopped(ports, identity, stopping.signal).finally(() => database.close());
+  /** Stops the worker like a signal. */
   const stop = async (): Promise<void> => {
     stopping.abort();
     await ended;
