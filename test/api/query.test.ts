@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { copy } from '../../src/api/copy.ts';
 import { openMirror } from '../../src/api/open-mirror.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { type QueryOptions, query } from '../../src/api/query.ts';
+import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fillAllTables } from '../support/filled-mirror.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
@@ -12,12 +13,18 @@ import { testFolder } from '../support/test-folder.ts';
 const file = join(testFolder(), 'm.db');
 let there: TestSchema;
 
+/** Copies the file in this thread. */
+async function copyTo(url: string): Promise<void> {
+  const watch = { signal: new AbortController().signal, onProgress: () => {} };
+  await copyMirror(await openStore(file), await openStore(url), watch);
+}
+
 beforeAll(async () => {
   const { connection } = openForWriting(file);
   fillAllTables(connection, () => 50);
   connection.close();
   there = await testSchema();
-  await copy({ db: file, to: there.url });
+  await copyTo(there.url);
 });
 
 afterAll(() => there.drop());
@@ -172,7 +179,7 @@ describe('query on a mirror in PostgreSQL', () => {
     await expect(rowsOf('select 1', { db: none.url })).rejects.toThrow('holds no mirror: make it with `obsync sync`');
     const old = await testSchema();
     onTestFinished(() => old.drop());
-    await copy({ db: there.url, to: old.url });
+    await copyTo(old.url);
     await old.ask('update __drizzle_migrations set created_at = created_at - 1e15');
     await expect(rowsOf('select 1', { db: old.url })).rejects.toThrow('was made by an unreleased build of obsync');
   });
