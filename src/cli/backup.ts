@@ -9,7 +9,7 @@ import { counted, sizeText } from './words.ts';
 
 export const backup: CommandAction = async (args, io) => {
   if (args['to'] === STDIO) throw new OptionError('to', 'a backup cannot be written to stdout: name a file');
-  return untilSignal(args, io, 'a long write: an earlier backup stays as it was', async (signal) => {
+  return untilSignal(args, io, 'a long write: an earlier backup stays as it was', async ({ signal }) => {
     printReport(
       await backUp({ ...mirrorOptions(args), to: args['to'] as string, signal }),
       args,

@@ -12,7 +12,7 @@ import { counted } from './words.ts';
 export const copyTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
-  return untilSignal(args, io, 'a long write: nothing was copied', async (signal) => {
+  return untilSignal(args, io, 'a long write: nothing was copied', async ({ signal }) => {
     if (args['follow'] === true) return followTo(args, log, signal);
     const report = await copy({
       // The library validates the values.

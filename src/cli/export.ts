@@ -9,7 +9,7 @@ import { counted } from './words.ts';
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
-  return untilSignal(args, io, 'a long read: the last complete export is unchanged', async (signal) => {
+  return untilSignal(args, io, 'a long read: the last complete export is unchanged', async ({ signal }) => {
     const report = await exportMirror({
       // The library validates the values.
       ...(libraryOptions(args) as unknown as ExportOptions),

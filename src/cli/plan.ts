@@ -1,12 +1,11 @@
 import { plan as forecast } from '../api/plan.ts';
 import { SyncError } from '../core/errors.ts';
 import type { CommandAction } from './command.ts';
-import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { renderForecast } from './plan-view.ts';
 import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
-import { stopOnSignals } from './signals.ts';
+import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 
 export const plan: CommandAction = async (args, io) => {
   const stop = stopOnSignals();

@@ -2,11 +2,10 @@ import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { schedule as keepInSync, type ScheduleEvent } from '../api/schedule.ts';
 import { type CommandAction, logSettings } from './command.ts';
-import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { logRun } from './progress-view.ts';
 import { reloadOnHangUp } from './reload-on-hang-up.ts';
-import { stopOnSignals } from './signals.ts';
+import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();

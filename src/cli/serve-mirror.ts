@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { serve } from '../api/serve.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
-import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { reloadOnHangUp } from './reload-on-hang-up.ts';
-import { stopOnSignals } from './signals.ts';
+import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 
 /** Serves the mirror until a signal arrives; returns the exit code. @throws SyncError `usage` */
 export async function serveMirror(args: CommandArguments, io: CommandIo): Promise<number> {

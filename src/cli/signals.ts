@@ -1,5 +1,3 @@
-import { exitCodeOfSignal } from './exit-code.ts';
-
 /** A request to stop, made by SIGINT or SIGTERM (R27). */
 export interface StopRequest {
   readonly signal: AbortSignal;
@@ -35,7 +33,13 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   return { signal: controller.signal, received: () => received, dispose };
 }
 
-const LONG_WRITE = 'a long write: the next run repeats it';
+const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
+
+export function exitCodeOfSignal(signal: NodeJS.Signals): number {
+  return SIGNAL_CODES[signal] ?? 1;
+}
+
+export const LONG_WRITE = 'a long write: the next run repeats it';
 
 const PATIENCE_MS = 1000;
 

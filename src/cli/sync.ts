@@ -2,12 +2,11 @@ import { sync as run } from '../api/sync.ts';
 import { exitCodeOfRun } from '../core/errors.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
-import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
-import { stopOnSignals } from './signals.ts';
+import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 import { hasTable, problems, renderSummary } from './summary-view.ts';
 
 export const sync: CommandAction = async (args, io) => {

@@ -15,7 +15,7 @@ export const verifyAgainst: CommandAction = async (args, io) => {
       throw new SyncError('usage', `--${name} is for the mirror: --against compares the whole export`);
   io.limitHeap();
   const against = args['against'] as string;
-  return untilSignal(args, io, 'a long read: nothing was changed', async (signal) => {
+  return untilSignal(args, io, 'a long read: nothing was changed', async ({ signal }) => {
     const report = await verifyExport({ ...mirrorOptions(args), against, signal });
     printReport(report, args, io, renderVerifyExport, report.equal);
     return report.equal ? 0 : 1;

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
 import { runWorker, type WorkEvent, type WorkOptions } from '../api/run-worker.ts';
 import { type CommandAction, logSettings } from './command.ts';
-import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { alertsText } from './progress-state.ts';
-import { stopOnSignals } from './signals.ts';
+import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 
 export const worker: CommandAction = async (args, io) => {
   const stop = stopOnSignals('syncs: other workers take over their jobs');
