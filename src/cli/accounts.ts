@@ -19,9 +19,8 @@ import { counted, secondText } from './words.ts';
 export const accounts = commandOfActions('accounts', { add, list, remove, test });
 
 async function add(args: CommandArguments, io: CommandIo): Promise<number> {
-  const { drop: _, ...options } = libraryOptions(args);
-  // The library validates the values.
-  const report = await addAccount({ ...options, name: nameIn(args) } as unknown as AddAccountOptions);
+  const { drop: _, ...options } = libraryOptions<AddAccountOptions & { drop: unknown }>(args);
+  const report = await addAccount({ ...options, name: nameIn(args) });
   printReport(report, args, io, ({ account, schema, replaced }) => {
     const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
     return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');

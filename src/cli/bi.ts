@@ -8,8 +8,7 @@ import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
 
 export const bi: CommandAction = async (args, io) => {
-  // The library validates the values.
-  const report = await writeBi({ ...libraryOptions(args), tool: args['tool'] } as unknown as BiOptions);
+  const report = await writeBi({ ...libraryOptions<BiOptions>(args), tool: args['tool'] as BiReport['tool'] });
   const address = NAME_MIRROR.includes(report.tool) ? addressOf(givenAddress(libraryOptions(args))) : null;
   if (address?.kind === 'file' && !existsSync(address.path)) {
     const { path: db } = address;

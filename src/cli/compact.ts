@@ -1,12 +1,11 @@
-import { type CompactOptions, type CompactReport, compact as compactMirror } from '../api/compact.ts';
+import { type CompactReport, compact as compactMirror } from '../api/compact.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { sizeText } from './words.ts';
 
 export const compact: CommandAction = async (args, io) => {
-  // The library validates the values.
-  const report = await compactMirror(libraryOptions(args) as CompactOptions);
+  const report = await compactMirror(libraryOptions(args));
   printReport(report, args, io, renderCompaction);
   return 0;
 };

@@ -15,8 +15,7 @@ export const copyTo: CommandAction = async (args, io) => {
   return untilSignal(args, io, 'a long write: nothing was copied', async ({ signal }) => {
     if (args['follow'] === true) return followTo(args, log, signal);
     const report = await copy({
-      // The library validates the values.
-      ...(libraryOptions(args) as unknown as CopyOptions),
+      ...libraryOptions<CopyOptions>(args),
       signal,
       onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} copied`),
     });
@@ -28,7 +27,7 @@ export const copyTo: CommandAction = async (args, io) => {
 async function followTo(args: CommandArguments, log: Logger, signal: AbortSignal): Promise<never> {
   let isFirst = true;
   await followMirror({
-    ...(libraryOptions(args) as unknown as FollowOptions),
+    ...libraryOptions<FollowOptions>(args),
     signal,
     onProgress(event) {
       if (event.type === 'failed') log.warn(event.message);

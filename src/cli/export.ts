@@ -11,8 +11,7 @@ export const exportTo: CommandAction = async (args, io) => {
   io.limitHeap();
   return untilSignal(args, io, 'a long read: the last complete export is unchanged', async ({ signal }) => {
     const report = await exportMirror({
-      // The library validates the values.
-      ...(libraryOptions(args) as unknown as ExportOptions),
+      ...libraryOptions<ExportOptions>(args),
       signal,
       onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} exported`),
     });

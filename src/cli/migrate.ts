@@ -1,12 +1,11 @@
-import { type MigrateOptions, type MigrateReport, migrate as migrateMirror } from '../api/migrate.ts';
+import { type MigrateReport, migrate as migrateMirror } from '../api/migrate.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
 
 export const migrate: CommandAction = async (args, io) => {
-  // The library validates the values.
-  const report = await migrateMirror(libraryOptions(args) as unknown as MigrateOptions);
+  const report = await migrateMirror(libraryOptions(args));
   printReport(report, args, io, renderMigration);
   return 0;
 };

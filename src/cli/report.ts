@@ -1,4 +1,4 @@
-import { makeReport, type PageReport, type ReportOptions, writeReport } from '../api/report.ts';
+import { makeReport, type PageReport, writeReport } from '../api/report.ts';
 import { SyncError } from '../core/errors.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
@@ -8,8 +8,7 @@ import { counted } from './words.ts';
 
 export const report: CommandAction = async (args, io) => {
   if (args['to'] === STDIO) return printPage(args, io);
-  // The library validates the values.
-  const written = await writeReport(libraryOptions(args) as unknown as ReportOptions);
+  const written = await writeReport(libraryOptions(args));
   printReport(written, args, io, renderWritten);
   return written.passed ? 0 : 1;
 };
@@ -18,7 +17,7 @@ export const report: CommandAction = async (args, io) => {
 async function printPage(args: CommandArguments, io: CommandIo): Promise<number> {
   if (args['json'] === true)
     throw new SyncError('usage', '--json and --to - both write to stdout: name a file with --to, or leave out --json');
-  const { html, report } = await makeReport(libraryOptions(args) as unknown as ReportOptions);
+  const { html, report } = await makeReport(libraryOptions(args));
   await print([html.toString()], io.stdout);
   io.stderr.write(renderWritten({ ...report, to: 'the report' }));
   return report.passed ? 0 : 1;

@@ -10,8 +10,7 @@ export const worker: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
   try {
-    // The library validates the values.
-    const options = libraryOptions(args) as WorkOptions;
+    const options = libraryOptions<WorkOptions>(args);
     await runWorker({ ...options, signal: stop.signal, onProgress: (event) => logEvent(log, event) });
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
