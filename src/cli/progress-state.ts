@@ -2,6 +2,7 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { SyncEvent } from '../settings/options.ts';
 import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
+import { truncate } from './text-width.ts';
 import { counted, modeText } from './words.ts';
 
 /** What the live view of a run shows. Times are milliseconds since 1970. */
@@ -87,11 +88,8 @@ export function renderProgress(
   const summary = `${counted(ended, 'stream')} ended, ${lines.size} in progress`;
   // A command that reads no stream shows only its waits.
   const last = ended + lines.size > 0 ? [summary + waiting] : waiting === '' ? [] : [waiting.slice(2)];
-  return [...shown, ...last].map((line) => truncated(printable(line), screen.columns - 1)).join('\n');
+  return [...shown, ...last].map((line) => truncate(printable(line), screen.columns - 1)).join('\n');
 }
-
-const truncated = (line: string, width: number): string =>
-  line.length > width ? `${line.slice(0, width - 1)}…` : line;
 
 function renderLine({ environment, stream, counters: { mode, reason, rows, pages, requests } }: ProgressLine): string {
   return `  ${environment}  ${stream.padEnd(22)}  ${modeText(mode, reason)}  ${counted(rows, 'row')}  ${counted(pages, 'page')}  ${counted(requests, 'request')}`;

@@ -1,6 +1,6 @@
 import { printable } from './printable.ts';
 import type { RowsFormat } from './rows-text.ts';
-import { graphemes, textWidth, widthOfGrapheme } from './text-width.ts';
+import { textWidth, truncate } from './text-width.ts';
 
 /** Rows per batch: a table of many rows takes the memory of one batch. */
 const BATCH = 1000;
@@ -172,16 +172,4 @@ function shrinkColumns(widths: readonly number[], width: number): number[] | nul
 function pad(text: string, width: number, right: boolean): string {
   const blank = ' '.repeat(Math.max(0, width - textWidth(text)));
   return right ? blank + text : text + blank;
-}
-
-function truncate(text: string, width: number): string {
-  if (textWidth(text) <= width) return text;
-  let truncated = '';
-  let left = width - 1;
-  for (const { segment } of graphemes(text)) {
-    left -= widthOfGrapheme(segment);
-    if (left < 0) break;
-    truncated += segment;
-  }
-  return `${truncated}…`;
 }

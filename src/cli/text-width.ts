@@ -1,7 +1,7 @@
 let segmenter: Intl.Segmenter | null = null;
 
 /** Creating a segmenter takes longer than the rest of a command's start-up, so only texts that need it get one. */
-export function graphemes(text: string): Intl.Segments {
+function graphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);
 }
@@ -19,7 +19,20 @@ const WIDE =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
-export function widthOfGrapheme(grapheme: string): number {
+function widthOfGrapheme(grapheme: string): number {
   if (INVISIBLE.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
+}
+
+/** Cuts a text that is wider than `width` columns, and ends it with `…`. */
+export function truncate(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  let truncated = '';
+  let left = width - 1;
+  for (const { segment } of graphemes(text)) {
+    left -= widthOfGrapheme(segment);
+    if (left < 0) break;
+    truncated += segment;
+  }
+  return `${truncated}…`;
 }
