@@ -4,37 +4,25 @@ type ResultRows = readonly (readonly unknown[])[];
 
 /** Formats rows one batch at a time, so any number of rows takes the memory of one batch. */
 export interface RowsFormat {
-  /** Rows per batch: enough to be fast, few enough to use little memory. */
-  readonly batchSize: number;
   begin(): string;
+  /** Some rows; never none. */
   batch(rows: ResultRows): string;
   end(): string;
 }
 
-const BATCH = 500;
-
-/** Formats rows that are in memory or iterated synchronously. */
-export function* formatted(format: RowsFormat, rows: Iterable<readonly unknown[]>): Generator<string> {
-  yield format.begin();
-  for (const batch of batches(rows, format.batchSize)) yield format.batch(batch);
-  yield format.end();
-}
-
-/** Formats rows that arrive in portions. */
+/** The text of rows that arrive in portions. */
 export async function* formattedPortions(
   format: RowsFormat,
   portions: AsyncIterable<ResultRows>,
 ): AsyncGenerator<string> {
   yield format.begin();
-  for await (const portion of portions)
-    for (const batch of batches(portion, format.batchSize)) yield format.batch(batch);
+  for await (const portion of portions) if (portion.length > 0) yield format.batch(portion);
   yield format.end();
 }
 
 /** CSV with a header line. NULL is an empty field; an empty string is quoted. */
 export function csvFormat(columns: readonly string[]): RowsFormat {
   return {
-    batchSize: BATCH,
     begin: () => stringify([columns]),
     batch: (rows) =>
       stringify(
@@ -50,7 +38,6 @@ export function jsonFormat(columns: readonly string[]): RowsFormat {
   const keys = keysOf(columns);
   let start = '[\n';
   return {
-    batchSize: BATCH,
     begin: () => '',
     batch(rows) {
       const text = start + rows.map((row) => objectText(keys, row)).join(',\n');
@@ -65,7 +52,6 @@ export function jsonFormat(columns: readonly string[]): RowsFormat {
 export function ndjsonFormat(columns: readonly string[]): RowsFormat {
   const keys = keysOf(columns);
   return {
-    batchSize: BATCH,
     begin: () => '',
     batch: (rows) => `${rows.map((row) => objectText(keys, row)).join('\n')}\n`,
     end: () => '',
@@ -94,15 +80,4 @@ function valueText(value: unknown): string {
   if (value === Number.POSITIVE_INFINITY) return '9e999';
   if (value === Number.NEGATIVE_INFINITY) return '-9e999';
   return JSON.stringify(Buffer.isBuffer(value) ? value.toString('hex') : value);
-}
-
-function* batches<T>(all: Iterable<T>, size: number): Generator<T[]> {
-  let batch: T[] = [];
-  for (const each of all) {
-    batch.push(each);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

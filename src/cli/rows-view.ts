@@ -2,32 +2,23 @@ import { printable } from './printable.ts';
 import type { RowsFormat } from './rows-text.ts';
 import { textWidth, truncate } from './text-width.ts';
 
-/** Rows per batch: a table of many rows takes the memory of one batch. */
-const BATCH = 1000;
-
 /** `renderTable` for any number of rows. A new table starts whenever later rows need wider columns. */
 export function tableFormat(columns: readonly string[], width: number | null): RowsFormat {
   const heads = columns.map(printable);
-  let shape: TableLayout | null = null;
+  let layout: TableLayout | null = null;
   let shown = 0;
-  return {
-    batchSize: BATCH,
-    begin: () => '',
-    batch(rows) {
-      const cells = rows.map((row) => row.map(cellText));
-      const wanted = shapeOf({ heads, cells, rows }, width, shape);
-      const continues = shape !== null && isSame(shape, wanted);
-      const bottom = !continues && shape?.widths ? `${rule(BOTTOM, shape.widths)}\n` : '';
-      const body = bodyOf(heads, cells, wanted, { opens: !continues, width, shown });
-      shape = wanted;
-      shown += rows.length;
-      return `${bottom}${body}\n`;
-    },
-    end() {
-      if (shape === null) return `${renderTable(columns, [], width)}\n`;
-      return shape.widths === null ? '' : `${rule(BOTTOM, shape.widths)}\n`;
-    },
+  const bottom = (): string => (layout?.widths ? `${rule(BOTTOM, layout.widths)}\n` : '');
+  const batch: RowsFormat['batch'] = (rows) => {
+    const cells = rows.map((row) => row.map(cellText));
+    const wanted = layoutOf({ heads, cells, rows }, width, layout);
+    const continues = layout !== null && isSame(layout, wanted);
+    const before = continues ? '' : bottom();
+    const body = bodyOf(heads, cells, wanted, { opens: !continues, width, shown });
+    layout = wanted;
+    shown += rows.length;
+    return `${before}${body}\n`;
   };
+  return { begin: () => '', batch, end: () => (layout === null ? batch([]) : '') + bottom() };
 }
 
 function bodyOf(
@@ -52,14 +43,8 @@ export function renderTable(
   rows: readonly (readonly unknown[])[],
   width: number | null,
 ): string {
-  const heads = columns.map(printable);
-  const cells = rows.map((row) => row.map(cellText));
-  const shape = shapeOf({ heads, cells, rows }, width, null);
-  const { widths } = shape;
-  if (widths === null) return renderLists(heads, cells, width as number);
-  return [opening(heads, shape, widths), ...cells.map((row) => line(row, shape, widths)), rule(BOTTOM, widths)].join(
-    '\n',
-  );
+  const { batch, end } = tableFormat(columns, width);
+  return `${batch(rows)}${end()}`.slice(0, -1);
 }
 
 interface TableLayout {
@@ -71,7 +56,7 @@ interface TableLayout {
   readonly numeric: readonly boolean[];
 }
 
-function shapeOf(
+function layoutOf(
   {
     heads,
     cells,
@@ -124,7 +109,7 @@ function renderLists(
   heads: readonly string[],
   cells: readonly (readonly string[])[],
   width: number,
-  before = 0,
+  before: number,
 ): string {
   const left = heads.reduce((most, head) => Math.max(most, textWidth(head)), 0);
   const lists = cells.map((row, n) => [
