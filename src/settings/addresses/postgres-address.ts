@@ -4,28 +4,8 @@ import { SyncError } from '../../core/errors.ts';
 import type { PostgresAddress } from '../../destination/postgres/address.ts';
 import { findPassword } from './password-file.ts';
 import { isUnencryptedRemote, libpqSslMode, tlsOptions } from './postgres-tls.ts';
-import type { ConnectionKeywords } from './postgres-url.ts';
+import { type ConnectionKeywords, VARIABLES } from './postgres-url.ts';
 import { readService } from './service-file.ts';
-
-/** The variables of PostgreSQL's own programs, by the keyword that each sets. */
-const VARIABLES: Readonly<Record<string, string>> = {
-  host: 'PGHOST',
-  port: 'PGPORT',
-  user: 'PGUSER',
-  password: 'PGPASSWORD',
-  passfile: 'PGPASSFILE',
-  dbname: 'PGDATABASE',
-  sslmode: 'PGSSLMODE',
-  sslrootcert: 'PGSSLROOTCERT',
-  sslcert: 'PGSSLCERT',
-  sslkey: 'PGSSLKEY',
-  sslnegotiation: 'PGSSLNEGOTIATION',
-  channel_binding: 'PGCHANNELBINDING',
-  application_name: 'PGAPPNAME',
-  connect_timeout: 'PGCONNECT_TIMEOUT',
-  options: 'PGOPTIONS',
-  target_session_attrs: 'PGTARGETSESSIONATTRS',
-};
 
 /** Without a timeout, a server that drops packets blocks until the operating system gives up, after minutes. */
 const CONNECT_TIMEOUT_SECONDS = 30;

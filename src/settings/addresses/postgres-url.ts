@@ -4,31 +4,32 @@ import { SyncError } from '../../core/errors.ts';
 /** The keywords of an address in PostgreSQL's programs: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, … */
 export type ConnectionKeywords = ReadonlyMap<string, string>;
 
-/** The parameters that an address may have: obsync's own, and those of PostgreSQL's programs that obsync supports. */
-const PARAMETERS: readonly string[] = [
-  'schema',
-  'service',
-  'host',
-  'port',
-  'user',
-  'password',
-  'passfile',
-  'dbname',
-  'sslmode',
-  'sslrootcert',
-  'sslcert',
-  'sslkey',
-  'sslnegotiation',
-  'channel_binding',
-  'application_name',
-  'connect_timeout',
-  'tcp_user_timeout',
-  'options',
-  'target_session_attrs',
-];
+/** The keywords of PostgreSQL's programs that obsync supports, and the variable that sets each, if there is one. */
+export const VARIABLES: Readonly<Record<string, string | null>> = {
+  host: 'PGHOST',
+  port: 'PGPORT',
+  user: 'PGUSER',
+  password: 'PGPASSWORD',
+  passfile: 'PGPASSFILE',
+  dbname: 'PGDATABASE',
+  sslmode: 'PGSSLMODE',
+  sslrootcert: 'PGSSLROOTCERT',
+  sslcert: 'PGSSLCERT',
+  sslkey: 'PGSSLKEY',
+  sslnegotiation: 'PGSSLNEGOTIATION',
+  channel_binding: 'PGCHANNELBINDING',
+  application_name: 'PGAPPNAME',
+  connect_timeout: 'PGCONNECT_TIMEOUT',
+  tcp_user_timeout: null,
+  options: 'PGOPTIONS',
+  target_session_attrs: 'PGTARGETSESSIONATTRS',
+};
 
 /** The parameters that a service file may have: it cannot set a schema or another service. */
-export const SERVICE_PARAMETERS: readonly string[] = PARAMETERS.filter((name) => !['schema', 'service'].includes(name));
+export const SERVICE_PARAMETERS: readonly string[] = Object.keys(VARIABLES);
+
+/** The parameters that an address may have. */
+const PARAMETERS: readonly string[] = ['schema', 'service', ...SERVICE_PARAMETERS];
 
 const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
 
