@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 
@@ -55,18 +56,9 @@ export function queueTo(socket: Socket, onDropped: (lines: number) => void): Lin
   };
 }
 
-function ended(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => socket.destroy(), PATIENCE_MS);
-    const finish = (): void => {
-      clearTimeout(timer);
-      socket.off('close', finish);
-      resolve();
-    };
-    if (socket.destroyed || socket.writableLength === 0) finish();
-    else {
-      socket.once('close', finish);
-      socket.once('drain', finish);
-    }
-  });
+async function ended(socket: Socket): Promise<void> {
+  if (socket.destroyed || socket.writableLength === 0) return;
+  const timer = setTimeout(() => socket.destroy(), PATIENCE_MS);
+  await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+  clearTimeout(timer);
 }
