@@ -129,23 +129,10 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'export',
     describe:
       'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files or as Delta tables; rewrites only what has changed',
-    options: pick(
-      'db',
-      'dbFile',
-      'replica',
-      'to',
-      'format',
-      'table',
-      'views',
-      'env',
-      'keep',
-      'targetSize',
-      'quiet',
-      'logLevel',
-      'logFormat',
-      'json',
-      'config',
-    ),
+    options: {
+      ...pick('db', 'dbFile', 'replica', 'to', 'format', 'table', 'views', 'env', 'keep', 'targetSize'),
+      ...pick('quiet', 'logLevel', 'logFormat', 'json', 'config'),
+    },
     run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
   },
   {
