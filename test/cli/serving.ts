@@ -1,23 +1,18 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { type Ended, folder, MAIN, mirrorFile, NODE, OWN_FOLDERS } from './setup.ts';
+import { mirrorFile, type Started, start } from './setup.ts';
 
 /** A token that `serving` accepts. */
 export const SERVE_TOKEN = 'the-token-of-the-server';
 
-export interface Serving {
+export interface Serving extends Pick<Started, 'ended' | 'kill'> {
   readonly url: string;
-  readonly ended: Promise<Ended>;
   get(path: string, token?: string | null): Promise<{ status: number; body: Answered }>;
   /** Resolves when stderr contains this text; rejects if the program exits without it. */
   logged(text: string): Promise<void>;
   stderr(): string;
-  kill(signal: NodeJS.Signals): void;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests inspect arbitrary responses
@@ -29,39 +24,25 @@ export async function serving(
   {
     env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN },
     whenDone = onTestFinished,
-  }: { env?: object; whenDone?: typeof onTestFinished } = {},
+  }: { env?: Readonly<Record<string, string>>; whenDone?: typeof onTestFinished } = {},
 ): Promise<Serving> {
-  const child = spawn(NODE, [MAIN, 'serve', '--port', '0', ...args], {
-    cwd: folder(),
-    env: { PATH: process.env['PATH'], ...OWN_FOLDERS, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  const ended = once(child, 'close').then(([code]) => ({ code, stdout, stderr }) as Ended);
+  const { ended, logged, printed, said, kill } = start(['serve', '--port', '0', ...args], { env });
   whenDone(async () => {
-    child.kill('SIGKILL');
+    kill('SIGKILL');
     await ended;
   });
-  const [url] = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => [])]);
-  if (url === undefined) throw new Error(`it ended: ${stderr}`);
+  const url = (await printed(/\n/)).trim();
+  if (url === '') throw new Error(`it ended: ${said()}`);
   return {
     url,
     ended,
     get: (path, token = SERVE_TOKEN) => getJson(`${url}${path}`, token),
     logged: async (text) => {
-      while (!stderr.includes(text)) {
-        const [gone] = await Promise.race([once(child.stderr, 'data'), ended.then(() => [null])]);
-        if (gone === null && !stderr.includes(text)) throw new Error(`it ended without "${text}": ${stderr}`);
-      }
+      await logged(text);
+      if (!said().includes(text)) throw new Error(`it ended without "${text}": ${said()}`);
     },
-    stderr: () => stderr,
-    kill: (signal) => void child.kill(signal),
+    stderr: said,
+    kill,
   };
 }
 
