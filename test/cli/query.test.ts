@@ -45,23 +45,19 @@ describe('obsync query', () => {
 
   test.each([['-'], ['-f', '-'], ['-f-'], ['--file', '-'], ['--file=-']])(
     'it reads its statement from stdin: %s %s',
-    (...words) => {
-      const args = [MAIN, 'query', ...words, '--db', mirrorFile()];
-      const { stdout, stderr } = spawnSync(NODE, args, { encoding: 'utf8', input: 'select 2 as b' });
-      expect({ stdout, stderr }).toEqual({ stdout: 'b\n2\n', stderr: '' });
+    async (...words) => {
+      const args = ['query', ...words.filter((word) => word !== undefined), '--db', mirrorFile()];
+      expect(await obsync(args, {}, 'select 2 as b')).toEqual({ code: 0, stdout: 'b\n2\n', stderr: '' });
     },
   );
 
-  test.each(['csv', 'json', 'ndjson', 'table'])(
-    'it exits quietly if the reader of its %s closes the pipe',
-    (format) => {
-      const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
-      const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
-      const args = [NODE, MAIN, endless, mirrorFile(), format];
-      const { stdout, stderr } = spawnSync('bash', ['-c', shell, ...args], { encoding: 'utf8' });
-      expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
-    },
-  );
+  test('its process reads its stdin, and exits quietly if the reader of its output closes the pipe', () => {
+    const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
+    const shell = '"$0" "$1" query - --db "$2" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
+    const args = ['-c', shell, NODE, MAIN, mirrorFile()];
+    const { stdout, stderr } = spawnSync('bash', args, { encoding: 'utf8', input: endless });
+    expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
+  });
 });
 
 describe('obsync query refuses in one line and exits 2', () => {
@@ -109,8 +105,5 @@ describe('obsync query refuses in one line and exits 2', () => {
     const foreign = join(folder(), 'foreign.db');
     new Database(foreign).exec('create table t (a)').close();
     expect(await obsync(['query', 'select 1', '--db', foreign])).toEqual(refusal(/not a mirror/));
-    const text = join(folder(), 'text.db');
-    writeFileSync(text, 'this is no database, and longer than any header of one would be\n'.repeat(100));
-    expect(await obsync(['query', 'select 1', '--db', text])).toEqual(refusal(/not an SQLite file/));
   });
 });

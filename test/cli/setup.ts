@@ -15,7 +15,7 @@ export const NODE = join(ROOT, 'node_modules/.bin/node');
 export const MAIN = join(inject('compiled'), 'main.js');
 
 /** The folders of this test file instead of the user's. */
-export const OWN_FOLDERS = {
+const OWN_FOLDERS = {
   XDG_STATE_HOME: process.env['XDG_STATE_HOME'],
   XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'],
 };
@@ -91,10 +91,10 @@ function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: ()
   });
 }
 
-/** Runs the program in this process, with only the given `OBSYNC_…` variables, until it ends. */
-export function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}): Promise<Ended> {
+/** Runs the program in this process, with only the given `OBSYNC_…` variables and this input, until it ends. */
+export function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}, input = ''): Promise<Ended> {
   return inPlace({ cwd, env }, async () => {
-    const io = testIo({ ...OWN_FOLDERS, ...env });
+    const io = { ...testIo({ ...OWN_FOLDERS, ...env }), stdin: Readable.from([input]) };
     const code = await main(args, io);
     return { code, stdout: io.stdout.text, stderr: io.stderr.text };
   });
