@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copy, exportMirror } from '../../src/index.ts';
@@ -37,7 +38,7 @@ const rename = (name: string) =>
 
 /** Asks until the answer is this one; a test that never gets it ends with its time limit. */
 async function until<Answer>(expected: Answer, ask: () => Promise<Answer> | Answer): Promise<void> {
-  while (JSON.stringify(await ask()) !== JSON.stringify(expected));
+  while (JSON.stringify(await ask()) !== JSON.stringify(expected)) await setTimeout(50);
 }
 
 /** The name of the asset in a replica; null while there is none. */
