@@ -1,6 +1,7 @@
-import { chmodSync } from 'node:fs';
+import { chmodSync, copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -33,12 +34,20 @@ function answer(target: string): Reply {
   return { headers, body: { items: isFeed ? [] : (LISTS[path] ?? []), has_more: false } };
 }
 
-async function synced() {
-  const api = await startApiServer((request) => answer(request.target));
-  onTestFinished(() => api.close());
-  const where = ['--base-url', api.url, '--db', `${folder()}/m.db`];
-  expect(await obsync(['sync', ...where, '--quiet'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
-  return { api, db: where[3] as string, where };
+const api = await startApiServer((request) => answer(request.target));
+afterAll(() => api.close());
+
+const template = join(folder(), 'm.db');
+beforeAll(async () => {
+  const ended = await obsync(['sync', '--base-url', api.url, '--db', template, '--quiet'], { env });
+  expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+/** A mirror of the service after its first sync. */
+function synced() {
+  const db = join(folder(), 'm.db');
+  copyFileSync(template, db);
+  return { db, where: ['--base-url', api.url, '--db', db] };
 }
 
 describe('obsync verify', () => {
@@ -46,7 +55,7 @@ describe('obsync verify', () => {
     ['a list fails', 'columns', { code: 1, stderr: '' }],
     ['the whole run fails', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
   ])('it prints the stack of a failure only with --log-level debug: %s', async (_, path, told) => {
-    const { db } = await synced();
+    const { db } = synced();
     const refusing = await startApiServer((request) =>
       request.target.includes(path) ? { status: 403, body: {} } : answer(request.target),
     );
@@ -61,7 +70,7 @@ describe('obsync verify', () => {
   });
 
   test('it says whether the mirror equals the source, names the differences, and repairs them', async () => {
-    const { api, db, where } = await synced();
+    const { db, where } = synced();
     const before = api.requests.length;
     const counted = await obsync(['verify', ...where, '--depth', 'count'], { env });
     expect(counted).toMatchObject({ code: 0, stderr: '' });
@@ -98,7 +107,7 @@ describe('obsync verify', () => {
   };
 
   test('it records the result of a full comparison in the mirror', async () => {
-    const { db, where } = await synced();
+    const { db, where } = synced();
     const verify = (...options: string[]) => obsync(['verify', ...where, ...options], { env });
     await verify('--depth', 'ids');
     const file = new Database(db);
@@ -118,7 +127,7 @@ describe('obsync verify', () => {
   });
 
   test('its exit code is the same if the result cannot be recorded: during a sync, or on a read-only file', async () => {
-    const { db, where } = await synced();
+    const { db, where } = synced();
     const lock = takeLock(db);
     expect(await obsync(['verify', ...where], { env })).toMatchObject({ code: 0, stderr: '' });
     lock.release();
@@ -139,14 +148,13 @@ describe('obsync verify', () => {
   });
 
   test('it takes the lock only for --repair, and then exits 4 while another process has it (R26)', async () => {
-    const api = await startApiServer((request) => answer(request.target));
-    onTestFinished(() => api.close());
+    const before = api.requests.length;
     const db = mirrorFile((file) => file.db.update(mirrorTable).set({ base_url: api.url }).run());
     const lock = takeLock(db);
     onTestFinished(() => lock.release());
     const where = ['--base-url', api.url, '--db', db];
     expect(await obsync(['verify', ...where, '--repair'], { env })).toMatchObject({ code: 4, stdout: '' });
-    expect(api.requests).toHaveLength(0);
+    expect(api.requests).toHaveLength(before);
     expect(await obsync(['verify', ...where, '--stream', 'assets'], { env })).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('unsynced'),
