@@ -4,7 +4,7 @@ import { putColumn } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, obsync, TOKEN } from './setup.ts';
+import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
 
@@ -18,18 +18,23 @@ async function setUp() {
   return { world, cwd, where, run: (...args: string[]) => obsync(args, { cwd, env }) };
 }
 
-test.each([['--quiet'], ['-q'], ['--log-level', 'warn'], ['--log-level', 'error', '--quiet']])(
-  'no command that finds nothing wrong prints anything with %s %s, and --json still prints',
-  async (...quiet) => {
-    const { run, where, cwd } = await setUp();
-    const nothing = { code: 0, stdout: '', stderr: '' };
-    expect(await run('sync', ...where, ...quiet)).toEqual(nothing);
-    expect(await run('verify', ...where, ...quiet)).toEqual(nothing);
-    expect(await run('export', '--db', 'm.db', '--to', 'lake', ...quiet)).toEqual(nothing);
-    expect(await run('verify', '--db', 'm.db', '--against', 'lake', ...quiet)).toEqual(nothing);
-    expect(await run('copy', '--db', 'm.db', '--to', join(cwd, 'copy.db'), ...quiet)).toEqual(nothing);
-    const { stdout } = await run('sync', ...where, ...quiet, '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ status: 'done' });
+test('no command that finds nothing wrong prints anything with --quiet, and --json still prints', async () => {
+  const { run, where, cwd } = await setUp();
+  const nothing = { code: 0, stdout: '', stderr: '' };
+  expect(await run('sync', ...where, '--quiet')).toEqual(nothing);
+  expect(await run('verify', ...where, '--quiet')).toEqual(nothing);
+  expect(await run('export', '--db', 'm.db', '--to', 'lake', '--quiet')).toEqual(nothing);
+  expect(await run('verify', '--db', 'm.db', '--against', 'lake', '--quiet')).toEqual(nothing);
+  expect(await run('copy', '--db', 'm.db', '--to', join(cwd, 'copy.db'), '--quiet')).toEqual(nothing);
+  const { stdout } = await run('sync', ...where, '--quiet', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ status: 'done' });
+});
+
+test.each([['-q'], ['--log-level', 'warn'], ['--log-level', 'error', '--quiet']])(
+  '%s %s has the effect of --quiet on the log and on the report',
+  async (...flags) => {
+    const copied = await obsync(['copy', '--db', mirrorFile(), '--to', join(folder(), 'copy.db'), ...flags]);
+    expect(copied).toEqual({ code: 0, stdout: '', stderr: '' });
   },
 );
 
