@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ForecastReport } from '../../src/api/plan.ts';
 import { plan } from '../../src/cli/plan.ts';
+import { renderForecast } from '../../src/cli/plan-view.ts';
 import { sync } from '../../src/cli/sync.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -25,7 +26,7 @@ async function run<Result>(
 }
 
 /** Serves two environments with a quota of 100 requests a minute, and picks the path of their mirror. */
-async function setUp() {
+async function setUp(whenDone = onTestFinished) {
   const world = createWorld(['e1', 'e2']);
   for (const place of world.environments.values()) furnish(place);
   const quota = { told: true, limit: 100, remaining: 100 };
@@ -38,10 +39,19 @@ async function setUp() {
         }
       : {};
   const server = await serveWorld(world, headers);
-  onTestFinished(() => server.close());
+  whenDone(() => server.close());
   const options = { baseUrl: server.url, db: join(folder(), 'm.db'), pageSize: 2 };
   return { world, server, options, quota };
 }
+
+/** A synced mirror, which no plan changes, and the plan of its next sync. */
+let synced: Awaited<ReturnType<typeof setUp>>;
+let report: ForecastReport;
+beforeAll(async () => {
+  synced = await setUp(afterAll);
+  expect((await run(sync, synced.options)).code).toBe(0);
+  report = (await run<ForecastReport>(plan, synced.options)).json();
+});
 
 const parts = (streams: ForecastReport['streams'] | RunSummary['streams']) =>
   streams.map(({ env_id, stream, mode, reason, requests }) => `${env_id} ${stream} ${mode} ${reason} ${requests}`);
@@ -64,8 +74,8 @@ describe('obsync plan', () => {
   });
 
   test('it derives the wait from the quota of its response, else from the shared quota, else from the last run’s', async () => {
-    const { options, quota } = await setUp();
-    await run(sync, options);
+    const { options, quota } = synced;
+    onTestFinished(() => void Object.assign(quota, { told: true, remaining: 100 }));
     quota.remaining = 5;
     const { requests, seconds, quota: told } = (await run<ForecastReport>(plan, { ...options, full: true })).json();
     expect(requests).toBeGreaterThan(5);
@@ -76,15 +86,15 @@ describe('obsync plan', () => {
     expect(told).toEqual({ limit: 100, remaining: 5, reset_seconds: seconds, window_seconds: 30 });
     quota.told = false;
     // The previous plan left 5, and this one used one of them.
-    expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ quota: { remaining: 4 } });
+    const small = { ...options, stream: ['assets'] };
+    expect((await run<ForecastReport>(plan, small)).json()).toMatchObject({ quota: { remaining: 4 } });
     vi.stubEnv('XDG_STATE_HOME', folder());
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ seconds: 0, quota: { remaining: 99 } });
+    expect((await run<ForecastReport>(plan, small)).json()).toMatchObject({ seconds: 0, quota: { remaining: 99 } });
   });
 
   test('it takes no lock and does not change the mirror', async () => {
-    const { options } = await setUp();
-    await run(sync, options);
+    const { options } = synced;
     const lock = takeLock(options.db);
     const before = bytes(options.db);
     expect((await run(plan, { ...options, full: true, history: true })).code).toBe(0);
@@ -111,26 +121,23 @@ describe('obsync plan', () => {
   });
 
   test('it says that changes at the source cost extra requests', async () => {
-    const { options } = await setUp();
-    await run(sync, options);
     const changes = 'those for the changes at the source since the last sync';
-    const { at_least, not_counted } = (await run<ForecastReport>(plan, options)).json();
-    expect({ at_least, not_counted }).toEqual({ at_least: false, not_counted: [changes] });
-    const text = (await run(plan, { ...options, json: false })).out;
-    expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
-    const limited = (await run(plan, { ...options, json: false, full: true, maxRequests: 50 })).out;
+    expect(report).toMatchObject({ at_least: false, not_counted: [changes] });
+    expect(renderForecast(report, null)).toContain(
+      `requests, one of them for the list of environments, plus ${changes}\n`,
+    );
+    const limited = (await run(plan, { ...synced.options, json: false, full: true, maxRequests: 50 })).out;
     expect(limited).toMatch(
       /since the last sync\nit stops at --max-requests 50: all is up to date after \d runs\n24 hourly/,
     );
   });
 
   test('it shows the requests of a day of hourly syncs, which --full-every changes (R13)', async () => {
-    const { options } = await setUp();
-    await run(sync, options);
-    const { day } = (await run<ForecastReport>(plan, options)).json();
+    const { day } = report;
     expect(day?.scan_requests).toBeGreaterThan(0);
-    expect((await run<ForecastReport>(plan, { ...options, fullEvery: 7 })).json().day?.scan_requests).toBe(0);
-    expect((await run(plan, { ...options, json: false })).out).toContain(
+    const weekly = (await run<ForecastReport>(plan, { ...synced.options, fullEvery: 7 })).json();
+    expect(weekly.day?.scan_requests).toBe(0);
+    expect(renderForecast(report, null)).toContain(
       `24 hourly syncs a day need ${day?.requests} requests if nothing changes, ${day?.scan_requests} of them for scans`,
     );
   });
