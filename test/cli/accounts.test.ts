@@ -80,7 +80,7 @@ describe('obsync accounts', () => {
     expect(row?.['kept']).not.toContain(TOKEN);
   });
 
-  test.each([
+  const REFUSED: [string, string[], RegExp][] = [
     ['a missing name', ['add', ...SERVICE, '--token-env', 'A'], /no account name: write it after the action/],
     ['a name with a leading blank', ['add', ' x', ...SERVICE], /the account name is invalid/],
     ['a missing token place', ['add', 'a', ...SERVICE], /an account needs exactly one token location/],
@@ -121,9 +121,10 @@ describe('obsync accounts', () => {
       /--page-size needs a whole number from 1 to 2000/,
     ],
     ['an unknown action', ['delete', 'shop'], /unknown action delete of accounts: use one of add, list, remove, test/],
-  ])('it refuses %s in one line and exits 2', async (_, args, line) => {
+  ];
+  test('it refuses what it cannot keep in one line, and exits 2', async () => {
     const { accounts } = await setUp();
-    expect(await accounts(...args)).toEqual(refusal(line));
+    for (const [what, args, line] of REFUSED) expect(await accounts(...args), what).toEqual(refusal(line));
   });
 
   test('reading accounts creates nothing', async () => {
