@@ -1,8 +1,8 @@
 import type { VerifyEvent } from '../api/verify.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
-import { requestText, unsharedText, waitText } from './progress-state.ts';
-import { showsProgress } from './progress-view.ts';
+import { waitText } from './progress-state.ts';
+import { logRun, showsProgress } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 
 /** Shows the progress of a verification on stderr: one live line on a terminal, else only its waits. */
@@ -13,28 +13,17 @@ export interface VerifyView {
 
 export async function watchVerify(io: CommandIo, args: CommandArguments): Promise<VerifyView> {
   const log = await io.log(logSettings(args));
+  const lines = logRun(log);
   const isLive = showsProgress(io, args);
   const draw = isLive ? (await import('log-update')).createLogUpdate(io.stderr) : null;
   return {
     onProgress(event) {
-      switch (event.type) {
-        case 'progress':
-          draw?.(`verifying: ${event.streamsDone} of ${event.streams} streams, ${event.requests} requests`);
-          break;
-        case 'request':
-          log.debug(requestText(event, log.isLevelEnabled('trace')));
-          break;
-        case 'unshared':
-          log.debug(unsharedText(event));
-          break;
-        case 'wait':
-          if (draw !== null) draw(waitText(event));
-          else log.info(waitText(event));
-          break;
-        case 'failure':
-          // The report shows it on one line.
-          log.debug({ err: event.error }, event.error.message);
-      }
+      if (event.type === 'progress')
+        draw?.(`verifying: ${event.streamsDone} of ${event.streams} streams, ${event.requests} requests`);
+      // The report shows it on one line.
+      else if (event.type === 'failure') log.debug({ err: event.error }, event.error.message);
+      else if (event.type === 'wait' && draw !== null) draw(waitText(event));
+      else lines.onProgress(event);
     },
     end: () => draw?.clear(),
   };
