@@ -75,23 +75,20 @@ function urlOf(where: string, channel: Readonly<Record<string, unknown>>): strin
 
 /** A secret from the file or variable that the channel names (as R25 for the token). */
 function secret(where: string, channel: Readonly<Record<string, unknown>>, name: 'url' | 'secret'): string {
-  const [file, variable] = [channel[`${name}File`], channel[`${name}Env`]];
-  if ((file === undefined) === (variable === undefined))
+  const [kind, ...others] = (['File', 'Env'] as const).filter((each) => channel[name + each] !== undefined);
+  if (kind === undefined || others.length > 0)
     throw refusal(where, `${name}File (a file that contains the ${name}) or ${name}Env (the name of a variable)`);
+  const [key, given] = [`${where}.${name}${kind}`, channel[name + kind]];
+  const isVariable = kind === 'Env';
   // A secret in the wrong place is not quoted.
-  if (
-    /\w\w:\/|(^|\/)whsec_[\w+/=]{16,}$/.test(String(file ?? variable)) ||
-    (file === undefined && !/^\w+$/.test(String(variable)))
-  )
+  if (/\w\w:\/|(^|\/)whsec_[\w+/=]{16,}$/.test(String(given)) || (isVariable && !/^\w+$/.test(String(given))))
     throw refusal(
-      `${where}.${name}${file === undefined ? 'Env' : 'File'}`,
-      `the name of a ${file === undefined ? 'variable' : 'file'} that contains the ${name}, not the ${name} itself`,
+      key,
+      `the name of a ${isVariable ? 'variable' : 'file'} that contains the ${name}, not the ${name} itself`,
     );
-  const path = file === undefined ? text(`${where}.${name}Env`, variable) : text(`${where}.${name}File`, file);
-  const found = (
-    file === undefined ? (process.env[path] ?? '') : readOption('alerts', () => readTextFile(path))
-  ).trim();
-  if (found === '') throw new OptionError('alerts', `${where}: ${path} is empty or not set: write the ${name} into it`);
+  const place = text(key, given);
+  const found = (isVariable ? process.env[place] : readOption('alerts', () => readTextFile(place)))?.trim();
+  if (!found) throw new OptionError('alerts', `${where}: ${place} is empty or not set: write the ${name} into it`);
   return found;
 }
 
