@@ -4,21 +4,14 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { withSchema } from '../../src/api/accounts-database.ts';
 import { openStore } from '../../src/api/open-store.ts';
 import { addAccount, listAccounts, removeAccount } from '../../src/index.ts';
-import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
-import { folder, obsync, refusal, TOKEN } from './setup.ts';
+import { apiServer, folder, obsync, refusal, TOKEN } from './setup.ts';
 
 async function setUp() {
   const database = await testDatabase();
   const env = { OBSYNC_DB: database.url, SHOP_TOKEN: TOKEN };
   return { ...database, env, accounts: (...args: string[]) => obsync(['accounts', ...args], { env }) };
-}
-
-async function server(...steps: ScriptedStep[]) {
-  const api = await startApiServer(...steps);
-  onTestFinished(() => api.close());
-  return api;
 }
 
 const SERVICE = ['--base-url', 'https://api.example.com/public/beta/'];
@@ -165,7 +158,7 @@ describe('obsync accounts', () => {
       { id: 'e1', name: 'Production', cron: '0 6 * * *' },
       { id: 'e2', name: 'Staging', cron: null },
     ];
-    const api = await server({ body: listed });
+    const api = await apiServer({ body: listed });
     await accounts('add', 'shop', '--base-url', api.url, '--token-env', 'SHOP_TOKEN', '--env', 'Production');
     const { code, stdout } = await accounts('test', 'shop', '--json');
     expect(code).toBe(0);
@@ -189,7 +182,7 @@ describe('obsync accounts', () => {
   test('test exits 1 if nothing would be synced, 2 without the token and 3 if it is refused, and never prints the token', async () => {
     const { accounts, env } = await setUp();
     const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
-    const api = await server({ body: [] }, refused);
+    const api = await apiServer({ body: [] }, refused);
     await accounts('add', 'shop', '--base-url', api.url, '--token-env', 'SHOP_TOKEN');
     expect(await accounts('test', 'shop')).toMatchObject({
       code: 1,
@@ -206,7 +199,7 @@ describe('obsync accounts', () => {
     const { accounts } = await setUp();
     const file = join(folder(), 'token');
     writeFileSync(file, `${TOKEN}\n`, { mode: 0o600 });
-    const api = await server({ body: [{ id: 'e1', name: 'E', cron: null }] });
+    const api = await apiServer({ body: [{ id: 'e1', name: 'E', cron: null }] });
     await accounts('add', 'shop', '--base-url', api.url, '--token-file', file);
     expect((await accounts('test', 'shop')).stdout).toContain('never: no cron expression');
     expect(api.requests[0]?.headers['authorization']).toBe(`Bearer ${TOKEN}`);

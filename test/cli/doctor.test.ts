@@ -1,16 +1,15 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import { type CheckReport, doctor } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
-import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
+import type { ScriptedStep } from '../support/api-server.ts';
 import { testSchema } from '../support/postgres.ts';
 import { startProxyServer } from '../support/proxy-server.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
+import { apiServer, folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
 
 /** A service with one environment. @returns the settings of its user */
 async function setUp(quota?: () => Readonly<Record<string, string>>) {
@@ -23,8 +22,7 @@ async function setUp(quota?: () => Readonly<Record<string, string>>) {
 }
 
 async function setUpScript(...steps: ScriptedStep[]) {
-  const server = await startApiServer(...steps);
-  onTestFinished(() => server.close());
+  const server = await apiServer(...steps);
   return { server, env: { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: TOKEN } };
 }
 
@@ -183,7 +181,7 @@ describe('obsync doctor', () => {
       stderr: '',
       found: { token: expect.stringMatching(/^every user/), mirror: expect.stringMatching(/is not an SQLite file/) },
     });
-    const db = mirrorFile(({ db }) => db.update(mirrorTable).set({ base_url: 'https://other.example.com' }).run());
+    const db = mirrorFile(undefined, 'https://other.example.com');
     const second = await examine(['--db', db], { cwd, env });
     expect(second.found['mirror']).toMatch(/belongs to https:\/\/other\.example\.com, not to/);
     expect(existsSync(`${db}.lock`)).toBe(false);

@@ -5,9 +5,8 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { status, sync } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
-import { startApiServer } from '../support/api-server.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, obsync, refusal, TOKEN } from './setup.ts';
+import { apiServer, folder, obsync, refusal, TOKEN } from './setup.ts';
 
 const NFS = 0x6969;
 const { statfsSync } = fs;
@@ -38,8 +37,7 @@ const REFUSED = refusal(
 );
 
 test('every command that writes a mirror refuses a network file system, and sends no request before it does', async () => {
-  const server = await startApiServer();
-  onTestFinished(() => server.close());
+  const server = await apiServer();
   const env = { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: TOKEN };
   const cwd = folder();
   for (const command of [

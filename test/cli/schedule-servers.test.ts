@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { EMPTY_PAGE, type ScriptedStep, startApiServer } from '../support/api-server.ts';
+import { EMPTY_PAGE, type ScriptedStep } from '../support/api-server.ts';
 import { SERVE_TOKEN } from './serving.ts';
-import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
+import { apiServer, folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN, OBSYNC_SERVE_TOKEN: SERVE_TOKEN };
 const LISTED = { body: [{ id: 'e1', name: 'Production', cron: '0 6 * * *' }] };
@@ -18,8 +18,7 @@ async function slowService() {
     await release.promise;
     return { body: { ...EMPTY_PAGE, items: [ASSET] } };
   };
-  const api = await startApiServer(LISTED, LISTED, page);
-  onTestFinished(() => api.close());
+  const api = await apiServer(LISTED, LISTED, page);
   return { url: api.url, api, release: () => release.resolve() };
 }
 

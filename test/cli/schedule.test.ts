@@ -3,21 +3,14 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
-import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import { syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import { readMirrored } from '../../src/api/schedule-mirror.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
-import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
-import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
+import { apiServer, folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
-
-async function server(...steps: ScriptedStep[]) {
-  const api = await startApiServer(...steps);
-  onTestFinished(() => api.close());
-  return api;
-}
 
 const listed = (cron: string | null) => ({ body: [{ id: 'e1', name: 'Production', cron }] });
 
@@ -26,12 +19,11 @@ describe('obsync schedule', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const)('it stops immediately on %s while it waits, with exit code %i (R27)', async (signal, code) => {
-    const api = await server(listed('0 0 29 2 *'));
+    const api = await apiServer(listed('0 0 29 2 *'));
     const synced = mirrorFile(({ db }) => {
-      db.update(mirrorTable).set({ base_url: api.url }).run();
       db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'e1', started_at: instantOfMs(Date.now()), status: 'done' });
-    });
+    }, api.url);
     const started = start(['schedule', '--base-url', api.url, '--db', synced], { env });
     await started.logged('Production: 0 0 29 2 * (UTC), next run at');
     started.kill(signal);
@@ -43,7 +35,7 @@ describe('obsync schedule', () => {
 
   test('SIGTERM stops the current run with exit code 143 (R27)', async () => {
     let stop = (): void => {};
-    const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), () => {
+    const api = await apiServer(listed('0 6 * * *'), listed('0 6 * * *'), () => {
       stop();
       return { body: { items: [], has_more: true, next_cursor: 'next' } };
     });
@@ -58,7 +50,7 @@ describe('obsync schedule', () => {
   });
 
   test('it exits 2 if no environment can be scheduled, without creating a mirror', async () => {
-    const api = await server(listed(null));
+    const api = await apiServer(listed(null));
     const cwd = folder();
     const { code, stderr } = await obsync(['schedule', '--base-url', api.url], { cwd, env });
     expect(code).toBe(2);
@@ -67,7 +59,7 @@ describe('obsync schedule', () => {
   });
 
   test('it exits 2 before any request if the mirror belongs to another base URL', async () => {
-    const api = await server(listed('0 6 * * *'));
+    const api = await apiServer(listed('0 6 * * *'));
     const ended = await obsync(['schedule', '--base-url', api.url, '--db', mirrorFile()], { env });
     expect(ended).toEqual(refusal(/belongs to https:\/\/api\.example\.com/));
     expect(api.requests).toHaveLength(0);
@@ -77,7 +69,7 @@ describe('obsync schedule', () => {
     const file = join(folder(), 'token');
     writeFileSync(file, 'old', { mode: 0o600 });
     const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
-    const api = await server(
+    const api = await apiServer(
       listed('0 6 * * *'),
       () => {
         writeFileSync(file, 'new');
@@ -101,7 +93,7 @@ describe('obsync schedule', () => {
   test('it keeps the token of a file that can be read only once', async () => {
     const file = join(folder(), 'token');
     execFileSync('sh', ['-c', `mkfifo -m 600 '${file}'`]);
-    const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), { body: { items: [], has_more: false } });
+    const api = await apiServer(listed('0 6 * * *'), listed('0 6 * * *'), { body: { items: [], has_more: false } });
     const args = ['schedule', '--base-url', api.url, '--token-file', file, '--stream', 'assets'];
     const started = start(args, { cwd: folder() });
     await writeFile(file, 'once');
@@ -119,7 +111,7 @@ describe('obsync schedule', () => {
     const page = { body: { items: [{ id: 'a' }], has_more: true, next_cursor: 'next' } };
     const rest = { body: { items: [], has_more: false } };
     const list = listed('0 6 * * *');
-    const api = await server(list, list, page, () => endThread(), list, rest);
+    const api = await apiServer(list, list, page, () => endThread(), list, rest);
     const args = ['schedule', '--base-url', api.url, '--stream', 'assets', '--cron', '* * * * * *'];
     const started = start(args, { cwd: folder(), env: { ...env, NODE_OPTIONS: `--import ${pathToFileURL(ending)}` } });
     endThread = () => {
@@ -137,18 +129,17 @@ describe('obsync schedule', () => {
   });
 
   test('it exits 3 if the token is refused at the start, whatever is mirrored', async () => {
-    const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
+    const api = await apiServer({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
     const db = mirrorFile((file) => {
-      file.db.update(mirrorTable).set({ base_url: api.url }).run();
       addRun(file.db, { id: 1, env_id: 'e1', started_at: instantOfMs(Date.now()), status: 'done' });
       file.db.insert(environments).values({ id: 'e1', name: 'E', cron: '0 6 * * *', mirrored_at: '' }).run();
-    });
+    }, api.url);
     const ended = await obsync(['schedule', '--base-url', api.url, '--db', db], { env });
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining('The token in OBSYNC_TOKEN is refused') });
   });
 
   test('it exits 3 if the token is refused before anything was mirrored', async () => {
-    const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
+    const api = await apiServer({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
     expect(await obsync(['schedule', '--base-url', api.url], { cwd: folder(), env })).toMatchObject({ code: 3 });
   });
 });

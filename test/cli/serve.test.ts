@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
+import { EMPTY_PAGE } from '../support/api-server.ts';
 import { largeMirror, manyTables, refused, SERVE_TOKEN, type Serving, serving, withEnvironment } from './serving.ts';
-import { folder, mirrorFile, obsync, start, TOKEN } from './setup.ts';
+import { apiServer, folder, mirrorFile, obsync, start, TOKEN } from './setup.ts';
 
 const AT = '2026-11-20T04:10:00.000000Z';
 const BETA = '/public/beta';
@@ -109,7 +109,7 @@ describe('obsync serve', () => {
   test('it serves each page of a concurrent sync as soon as it is committed', async () => {
     const item = (id: string) => ({ id, name: id, kind: 'other', source_type: 'dbt', synced_at: AT });
     const held = Promise.withResolvers<void>();
-    const api = await startApiServer(
+    const api = await apiServer(
       { body: [{ id: 'e1', name: 'Production' }] },
       { body: { items: [item('a'), item('b')], has_more: true, next_cursor: 'more' } },
       async () => {
@@ -118,7 +118,6 @@ describe('obsync serve', () => {
       },
       { body: EMPTY_PAGE },
     );
-    onTestFinished(() => api.close());
     const mirror = openForWriting(db);
     mirror.db.update(mirrorTable).set({ base_url: api.url }).run();
     mirror.connection.close();

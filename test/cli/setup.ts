@@ -2,12 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { expect, inject } from 'vitest';
+import { expect, inject, onTestFinished } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { CommandIo, LogSettings } from '../../src/cli/command.ts';
 import { createLog } from '../../src/cli/log.ts';
 import { main } from '../../src/cli/program.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { type ApiServer, type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { testFolder } from '../support/test-folder.ts';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -147,11 +148,18 @@ export class CollectedOutput extends Writable {
 
 export const folder = testFolder;
 
-/** A real mirror file of `https://api.example.com`, filled and closed. @returns its path */
-export function mirrorFile(fill: (mirror: MirrorFile) => void = () => {}): string {
+/** A service that answers with these steps until the test ends. */
+export async function apiServer(...steps: ScriptedStep[]): Promise<ApiServer> {
+  const api = await startApiServer(...steps);
+  onTestFinished(() => api.close());
+  return api;
+}
+
+/** A real mirror file of a service, filled and closed. @returns its path */
+export function mirrorFile(fill: (mirror: MirrorFile) => void = () => {}, baseUrl = 'https://api.example.com'): string {
   const path = join(folder(), 'm.db');
   const mirror = openForWriting(path);
-  mirror.db.insert(mirrorTable).values({ id: 1, base_url: 'https://api.example.com' }).run();
+  mirror.db.insert(mirrorTable).values({ id: 1, base_url: baseUrl }).run();
   fill(mirror);
   mirror.connection.close();
   return path;

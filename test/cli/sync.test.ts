@@ -3,24 +3,16 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
-import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { startProxyServer } from '../support/proxy-server.ts';
 import { CA_FILE, startTlsServer } from '../support/tls-server.ts';
-import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
+import { apiServer, folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
 const ERROR_401 = { status: 401, body: { error: { code: 'unauthenticated', message: `no such token: ${TOKEN}` } } };
 
-async function server(...steps: ScriptedStep[]) {
-  const api = await startApiServer(...steps);
-  onTestFinished(() => api.close());
-  return api;
-}
-
 /** A mirror that belongs to this server. */
-const mirrorOf = (url: string) => mirrorFile(({ db }) => db.update(mirrorTable).set({ base_url: url }).run());
+const mirrorOf = (url: string) => mirrorFile(undefined, url);
 
 /** Corrupts the pages of the assets table and of its checkpoint. */
 function damage(path: string): void {
@@ -39,18 +31,16 @@ function damage(path: string): void {
 
 /** The options for a service and its unreadable mirror. */
 async function damagedMirror() {
-  const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
-  const db = mirrorFile((file) => {
-    file.db.update(mirrorTable).set({ base_url: api.url }).run();
-    file.db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: '' }).run();
-  });
+  const api = await apiServer({ body: [{ id: 'e1', name: 'Production' }] });
+  const row = { id: 'e1', name: 'Production', mirrored_at: '' };
+  const db = mirrorFile((file) => file.db.insert(environments).values(row).run(), api.url);
   damage(db);
   return { db, where: ['--base-url', api.url, '--db', db] };
 }
 
 describe('obsync sync', () => {
   test('it exits 3 after one request if the token is refused, without a mirror and without printing the token', async () => {
-    const api = await server(ERROR_401);
+    const api = await apiServer(ERROR_401);
     const cwd = folder();
     const { code, stdout, stderr } = await obsync(['sync', '--base-url', api.url], { cwd, env });
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
@@ -61,7 +51,7 @@ describe('obsync sync', () => {
   });
 
   test('it exits 4 before any request while another process has the lock of the mirror, and names the process', async () => {
-    const api = await server(ERROR_401);
+    const api = await apiServer(ERROR_401);
     const db = mirrorOf(api.url);
     const lock = takeLock(db);
     const { code, stderr } = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
@@ -75,7 +65,7 @@ describe('obsync sync', () => {
   });
 
   test('it exits 2 before any request if the mirror belongs to another base URL', async () => {
-    const api = await server(ERROR_401);
+    const api = await apiServer(ERROR_401);
     const db = mirrorFile();
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
     expect(ended).toEqual(
@@ -85,7 +75,7 @@ describe('obsync sync', () => {
   });
 
   test('it exits 2 if a selected environment is not listed, without creating a mirror', async () => {
-    const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
+    const api = await apiServer({ body: [{ id: 'e1', name: 'Production' }] });
     const cwd = folder();
     const ended = await obsync(['sync', '--base-url', api.url, '--env', 'Nope'], { cwd, env });
     expect(ended).toEqual(refusal(/no environment Nope: the token sees e1 \(Production\)/));
@@ -93,7 +83,7 @@ describe('obsync sync', () => {
   });
 
   test('it records no run in an existing mirror if a selected environment is not listed', async () => {
-    const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
+    const api = await apiServer({ body: [{ id: 'e1', name: 'Production' }] });
     const db = mirrorOf(api.url);
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db, '--env', 'nope'], { env });
     expect(ended).toEqual(refusal(/no environment nope/));
@@ -101,7 +91,7 @@ describe('obsync sync', () => {
   });
 
   test('it says in which file a refused token was found', async () => {
-    const api = await server(ERROR_401);
+    const api = await apiServer(ERROR_401);
     const file = join(folder(), 'token');
     writeFileSync(file, TOKEN, { mode: 0o600 });
     const ended = await obsync(['sync', '--base-url', api.url, '--token-file', file]);
@@ -167,7 +157,7 @@ describe('obsync sync', () => {
   });
 
   test('it exits 2 if the folder of the mirror is missing, without creating it', async () => {
-    const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
+    const api = await apiServer({ body: [{ id: 'e1', name: 'Production' }] });
     const db = join(folder(), 'no', 'm.db');
     expect(await obsync(['sync', '--base-url', api.url, '--db', db], { env })).toEqual(refusal(/folder/));
     expect(existsSync(dirname(db))).toBe(false);
@@ -187,7 +177,7 @@ describe('obsync sync', () => {
     ['info', /^[^\n]* 1 environment: Production\n$/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
     ['warn', /^$/, /^$/],
   ])('without a terminal a successful run prints at --log-level %s: %s', async (level, logged, printed) => {
-    const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
+    const api = await apiServer({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
     const args = ['sync', '--base-url', api.url, '--stream', 'assets', '--log-level', level];
     const ended = await obsync(args, { cwd: folder(), env });
     expect(ended).toEqual({
@@ -199,7 +189,7 @@ describe('obsync sync', () => {
 
   test('every command escapes terminal control characters in names', async () => {
     const name = 'red \u001b[31m\nand \u202e';
-    const api = await server(({ target }) => ({
+    const api = await apiServer(({ target }) => ({
       body: target.endsWith('/environments') ? [{ id: 'e', name }] : { items: [{ id: 'a' }], has_more: false },
     }));
     const cwd = folder();
@@ -212,7 +202,7 @@ describe('obsync sync', () => {
   });
 
   test('with --json it prints one JSON document on stdout, even if it fails', async () => {
-    const api = await server(ERROR_401);
+    const api = await apiServer(ERROR_401);
     const { stdout } = await obsync(['sync', '--base-url', api.url, '--json'], { cwd: folder(), env });
     expect(JSON.parse(stdout)).toMatchObject({ run: null, status: 'refused', recovery: 'token', requests: 1 });
   });

@@ -1,19 +1,16 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
-import { EMPTY_PAGE, type ScriptedStep, startApiServer } from '../support/api-server.ts';
-import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
+import { EMPTY_PAGE, type ScriptedStep } from '../support/api-server.ts';
+import { apiServer, folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
 
 const LISTED = { body: [{ id: 'e1', name: 'Production', cron: '0 6 * * *' }] };
 const UNAUTHENTICATED = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
 const UNNAMED = { body: { ...EMPTY_PAGE, items: [{ id: 'a' }] } };
 
 async function syncing(to: string, { db = 'm.db', args = [] as string[], cwd = folder() }, ...steps: ScriptedStep[]) {
-  const api = await startApiServer(...steps);
-  onTestFinished(() => api.close());
-  const file =
-    db === 'm.db' ? db : mirrorFile(({ db }) => void db.update(mirrorTable).set({ base_url: api.url }).run());
+  const api = await apiServer(...steps);
+  const file = db === 'm.db' ? db : mirrorFile(undefined, api.url);
   const sync = ['sync', '--base-url', api.url, '--db', file, '--stream', 'assets', '--textfile', to, ...args];
   return { api, cwd, ended: await obsync(sync, { cwd, env: { OBSYNC_TOKEN: TOKEN } }) };
 }

@@ -2,11 +2,10 @@ import { chmodSync, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { takeLock } from '../../state/lock.ts';
 import { type Reply, startApiServer } from '../support/api-server.ts';
-import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
+import { apiServer, folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
 
@@ -56,10 +55,9 @@ describe('obsync verify', () => {
     ['the whole run fails', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
   ])('it prints the stack of a failure only with --log-level debug: %s', async (_, path, told) => {
     const { db } = synced();
-    const refusing = await startApiServer((request) =>
+    const refusing = await apiServer((request) =>
       request.target.includes(path) ? { status: 403, body: {} } : answer(request.target),
     );
-    onTestFinished(() => refusing.close());
     const file = new Database(db);
     file.prepare('update mirror set base_url = ?').run(refusing.url);
     file.close();
@@ -149,7 +147,7 @@ describe('obsync verify', () => {
 
   test('it takes the lock only for --repair, and then exits 4 while another process has it (R26)', async () => {
     const before = api.requests.length;
-    const db = mirrorFile((file) => file.db.update(mirrorTable).set({ base_url: api.url }).run());
+    const db = mirrorFile(undefined, api.url);
     const lock = takeLock(db);
     onTestFinished(() => lock.release());
     const where = ['--base-url', api.url, '--db', db];
