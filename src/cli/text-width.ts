@@ -1,3 +1,5 @@
+import { eastAsianWidth } from 'get-east-asian-width';
+
 let segmenter: Intl.Segmenter | null = null;
 
 /** Creating a segmenter takes longer than the rest of a command's start-up, so only texts that need it get one. */
@@ -15,13 +17,12 @@ export function textWidth(text: string): number {
   return width;
 }
 
-const WIDE =
-  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
+const EMOJI = /^\p{Emoji_Presentation}|\ufe0f/u;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 function widthOfGrapheme(grapheme: string): number {
   if (INVISIBLE.test(grapheme)) return 0;
-  return WIDE.test(grapheme) ? 2 : 1;
+  return EMOJI.test(grapheme) ? 2 : eastAsianWidth(grapheme.codePointAt(0) ?? 0);
 }
 
 /** Cuts a text that is wider than `width` columns, and ends it with `…`. */

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { formattedPortions } from '../../src/cli/rows-text.ts';
 import { renderTable, tableFormat } from '../../src/cli/rows-view.ts';
+import { textWidth } from '../../src/cli/text-width.ts';
 
 type ResultRows = readonly (readonly unknown[])[];
 
@@ -78,6 +79,17 @@ describe('a rendered table', () => {
   test('a wide character counts as two columns, and no character is cut in half', () => {
     const table = renderTable(['a'], [['日本'], ['abcdefgh'], ['😀😀😀😀😀']], 12);
     expect(table.split('\n').slice(3, 6)).toEqual(['│ 日本     │', '│ abcdefgh │', '│ 😀😀😀…  │']);
+  });
+
+  test.each([
+    ['スーパー', 8],
+    ['ｶﾅ', 2],
+    ['한국어', 6],
+    ['née', 3],
+    ['👩‍💻', 2],
+    ['❤️', 2],
+  ])('%s takes the columns that a terminal gives it: %i', (text, columns) => {
+    expect(textWidth(text)).toBe(columns);
   });
 
   test('numbers are aligned to the right', () => {
