@@ -1,11 +1,11 @@
-import { cpSync, existsSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder } from '../../src/export/export-files.ts';
-import { readDelta, readTable } from './delta-reader.ts';
-import { DELTA, exported, filesOf, versionsOf } from './delta-setup.ts';
+import { readCheckpoint, readDelta, readTable } from './delta-reader.ts';
+import { commitAssets, DELTA, exported, filesOf, fillAssets, versionsOf } from './delta-setup.ts';
 import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
-import { exportOf, folder, mirrorRows } from './setup.ts';
+import { exportOf, folder, mirrorRows, openMirror } from './setup.ts';
 
 describe('an interrupted export to Delta tables', () => {
   async function countOperations(): Promise<number> {
@@ -119,5 +119,24 @@ describe('an interrupted export to Delta tables', () => {
     });
     await exportOf(mirror, to, { ...DELTA, keep: 1 }, looking);
     expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('a later export writes the checkpoint of a log if an export was killed before, and the table stays intact', async () => {
+    const [mirror, to] = [openMirror(fillAssets), folder()];
+    for (let n = 0; n < 9; n++) await commitAssets(mirror, to, n);
+    for (let n = 1; ; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      const table = join(copy, 'assets');
+      const ended = await commitAssets(mirror, copy, 9, killedAt(n)).catch(String);
+      expect([8, 9]).toContain(readTable(table)?.version);
+      await commitAssets(mirror, copy, 10);
+      const names = readdirSync(join(table, '_delta_log')).filter((name) => name.endsWith('.checkpoint.parquet'));
+      const version = Number.parseInt(names[0] ?? '', 10);
+      const actions = await readCheckpoint(table, version);
+      expect(readTable(table, { version, actions })).toEqual(readTable(table));
+      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
+      if (typeof ended !== 'string') break;
+    }
   });
 });

@@ -10,17 +10,26 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
-import type { ExportReport } from '../../src/api/export-mirror.ts';
-import { verifyExport } from '../../src/api/verify-export.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { readCheckpoint, readCommit, readDelta, readTable } from './delta-reader.ts';
-import { DELTA, exported, filesOf, versionsOf } from './delta-setup.ts';
-import { changedSince, killedAt, SOME, watched } from './faults.ts';
-import { ALL_RELATIONS, exportOf, fillMirror, folder, manifestIn, mirroredAt, mirrorRows, TABLES } from './setup.ts';
+import { ASSETS, commitAssets, DELTA, exported, filesOf, fillAssets, versionsOf } from './delta-setup.ts';
+import { changedSince, SOME, watched } from './faults.ts';
+import {
+  ALL_RELATIONS,
+  exportOf,
+  folder,
+  makeMirror,
+  manifestIn,
+  mirroredAt,
+  mirrorRows,
+  openMirror,
+  TABLES,
+  verifyOf,
+} from './setup.ts';
 
 const logPath = (to: string, table: string, version: number): string =>
   join(to, table, '_delta_log', `${String(version).padStart(20, '0')}.json`);
@@ -51,7 +60,7 @@ describe('a Delta table of an export', () => {
   });
 
   test('it has the descriptions of the dictionary', async () => {
-    const { to } = await exported({ tables: ['assets'] });
+    const { to } = await exported(ASSETS);
     const { metaData, schema } = readTable(join(to, 'assets')) ?? {};
     const described = DICTIONARY.find(({ name }) => name === 'assets');
     expect(metaData).toMatchObject({ name: 'assets', description: described?.description });
@@ -130,14 +139,14 @@ describe('the log of a Delta table', () => {
     const { mirror } = await changedSince(DELTA);
     const [to, calls] = [folder(), [] as string[]];
     const watching = watched((operation, paths) => calls.push(`${operation} ${relative(to, String(paths.at(-1)))}`));
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] }, watching);
+    await exportOf(mirror, to, ASSETS, watching);
     const linked = calls.indexOf('link assets/_delta_log/00000000000000000000.json');
     const next = calls.findIndex((call, i) => i > linked && call.startsWith('create'));
     expect(calls.slice(linked + 2, next)).toEqual(['syncFolder assets/_delta_log', 'syncFolder assets', 'syncFolder ']);
   });
 
   test('a commit says which program wrote it, when, and as of which instant', async () => {
-    const { to } = await exported({ tables: ['assets'] });
+    const { to } = await exported(ASSETS);
     const [[name, info] = []] = readCommit(logPath(to, 'assets', 0));
     expect(name).toBe('commitInfo');
     expect(info).toMatchObject({
@@ -149,14 +158,14 @@ describe('the log of a Delta table', () => {
   });
 
   test('new columns and descriptions make a new version, which keeps the table’s id and properties', async () => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     const before = readTable(join(to, 'assets'));
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
     const older = text
       .replace('the id of the asset', 'an id')
       .replace('"configuration":{}', '"configuration":{"delta.logRetentionDuration":"interval 60 days"}');
     writeFileSync(logPath(to, 'assets', 0), older);
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    await exportOf(mirror, to, ASSETS);
     const after = readTable(join(to, 'assets'));
     expect(after).toMatchObject({ version: 1, schema: before?.schema, files: before?.files });
     expect(after?.metaData).toEqual({
@@ -177,11 +186,11 @@ describe('the log of a Delta table', () => {
   test('the log is removed when the next export lacks the table or has another format', async () => {
     const { mirror, to } = await exported({ tables: SOME });
     mkdirSync(join(to, 'mine', '_delta_log'), { recursive: true });
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    await exportOf(mirror, to, ASSETS);
     expect(readdirSync(to).sort()).toEqual(['assets', 'manifest.json', 'manifest.json.lock', 'mine', 'views.sql']);
     await exportOf(mirror, to, { tables: ['assets'], keep: 0 });
     expect(readdirSync(join(to, 'assets'))).not.toContain('_delta_log');
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    await exportOf(mirror, to, ASSETS);
     expect(versionsOf(to, ['assets'])).toEqual({ assets: 0 });
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
@@ -197,14 +206,21 @@ describe('the log of a Delta table', () => {
 });
 
 describe('the checkpoint of a log', () => {
-  /** A table with this many commits, each of which changes the files of one environment. */
+  let nineCommits: string;
+
+  beforeAll(async () => {
+    const mirror = makeMirror(fillAssets);
+    nineCommits = folder();
+    for (let n = 0; n < 9; n++) await commitAssets(mirror, nineCommits, n);
+    mirror.connection.close();
+  });
+
+  /** A table with nine commits or more, each of which changes the files of one environment. */
   async function committed(commits: number) {
-    const { mirror, to } = await exported({ tables: ['assets'] }, (file) => fillMirror(file, { assets: 10, runs: 0 }));
-    const commitNext = (n: number, files?: FileOperations): Promise<ExportReport> => {
-      mirror.connection.exec(`update assets set name = 'n${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1'`);
-      return exportOf(mirror, to, { ...DELTA, tables: ['assets'] }, files);
-    };
-    for (let n = 1; n < commits; n++) await commitNext(n);
+    const [mirror, to] = [openMirror(fillAssets), folder()];
+    cpSync(nineCommits, to, { recursive: true });
+    const commitNext = (n: number, files?: FileOperations) => commitAssets(mirror, to, n, files);
+    for (let n = 9; n < commits; n++) await commitNext(n);
     return { mirror, to, table: join(to, 'assets'), commitNext };
   }
 
@@ -230,10 +246,10 @@ describe('the checkpoint of a log', () => {
     const sizeInBytes = statSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet')).size;
     expect(last).toEqual({ version: 9, size: actions.length, sizeInBytes, numOfAddFiles: 2 });
     for (let version = 0; version < 10; version++) rmSync(logPath(to, 'assets', version));
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
     await commitNext(11);
     expect(readTable(table, { version: 9, actions })?.version).toBe(11);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test('it leaves out files that were removed more than a week ago', async () => {
@@ -277,7 +293,7 @@ describe('the checkpoint of a log', () => {
       '00000000000000000010.json',
     ]);
     expect(checkpoints(table)).toHaveLength(3);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test('no commit is removed if the user has set how long commits are kept', async () => {
@@ -294,28 +310,6 @@ describe('the checkpoint of a log', () => {
     expect(logOf(table)).toHaveLength(20 + 3);
   });
 
-  test('a later export writes it if an export was killed before; the table stays intact', async () => {
-    const { mirror, to, commitNext } = await committed(9);
-    for (let n = 1; ; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
-      mirror.connection.exec(`update assets set name = 'n', mirrored_at = '${mirroredAt(100)}' where env_id = 'e1'`);
-      const one = { ...DELTA, tables: ['assets'] };
-      const ended = await exportOf(mirror, copy, one, killedAt(n)).catch(String);
-      expect([8, 9]).toContain(readTable(join(copy, 'assets'))?.version);
-      mirror.connection.exec(`update assets set name = 'm', mirrored_at = '${mirroredAt(101)}' where env_id = 'e1'`);
-      await exportOf(mirror, copy, one);
-      const [made = ''] = checkpoints(join(copy, 'assets'));
-      const version = Number(made.slice(0, 20));
-      const actions = await readCheckpoint(join(copy, 'assets'), version);
-      expect(readTable(join(copy, 'assets'), { version, actions })).toEqual(readTable(join(copy, 'assets')));
-      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
-      if (typeof ended !== 'string') break;
-    }
-    await commitNext(102);
-    expect(checkpoints(join(to, 'assets'))).toHaveLength(2);
-  });
-
   test('failing to write it is a warning: the tables have their commits, and a later export writes it', async () => {
     const { mirror, to, table, commitNext } = await committed(9);
     const full = watched((operation, [path]) => {
@@ -325,7 +319,7 @@ describe('the checkpoint of a log', () => {
     expect((await commitNext(9, full)).warnings).toEqual([
       `the log of the Delta table ${table} cannot be shortened (ENOSPC): check the disk and its permissions; a later export does it`,
     ]);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
     expect(checkpoints(table)).toEqual([]);
     expect((await commitNext(10)).warnings).toEqual([]);
     expect(checkpoints(table)).toEqual(['00000000000000000010.checkpoint.parquet', '_last_checkpoint']);
@@ -334,7 +328,7 @@ describe('the checkpoint of a log', () => {
   test('the error names a damaged log', async () => {
     const { mirror, to, table } = await committed(10);
     writeFileSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet'), 'PAR1');
-    await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(
+    await expect(exportOf(mirror, to, ASSETS)).rejects.toThrow(
       /09\.checkpoint\.parquet is not a valid part of a Delta log: remove the folder _delta_log/,
     );
   });
@@ -345,27 +339,27 @@ describe('a Delta table that another program has changed', () => {
     writeFileSync(logPath(to, 'assets', version), actions.map((action) => `${JSON.stringify(action)}\n`).join(''));
 
   test('it has the rows of the mirror again after the next export', async () => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     const [path = ''] = filesOf(to, 'assets').log;
     const { metaData } = readTable(join(to, 'assets')) ?? {};
     append(to, 1, { remove: { path: encodeURI(path), dataChange: true, deletionTimestamp: 0 } });
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+    expect(await verifyOf(mirror, to)).toMatchObject({
       differences: [
         { what: 'unlogged', table: 'assets', env_id: null, month: null, path: 'assets/_delta_log', reason: null },
       ],
     });
     append(to, 2, { commitInfo: { operation: 'OPTIMIZE' } }, { metaData: { ...metaData, schemaString: '{}' } });
     append(to, 3, { commitInfo: { operation: 'SET TBLPROPERTIES' } });
-    const { files_written, notes } = await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    const { files_written, notes } = await exportOf(mirror, to, ASSETS);
     const commits = 'unknown operation, version 1; OPTIMIZE, version 2';
     expect({ files_written, notes }).toEqual({
       files_written: 0,
       notes: [`another program has changed the Delta table assets (${commits}): it was put back as the mirror has it`],
     });
-    expect((await exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).notes).toEqual([]);
+    expect((await exportOf(mirror, to, ASSETS)).notes).toEqual([]);
     expect(versionsOf(to, ['assets'])).toEqual({ assets: 4 });
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test.each([
@@ -383,18 +377,20 @@ describe('a Delta table that another program has changed', () => {
       /is append-only/,
     ],
   ])('it is left alone if it %s', async (_, action, why) => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     append(to, 1, action);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+    expect(await verifyOf(mirror, to)).toMatchObject({
       differences: [{ what: 'unlogged', reason: expect.stringMatching(why) }],
     });
     const before = filesUnder(to).sort();
     mirror.connection.exec(`update assets set name = 'z', mirrored_at = '${mirroredAt(3)}'`);
-    const args = ['export', '--db', mirror.path, '--to', to, '--format', 'delta', '--table', 'assets'];
-    expect(await obsync(args)).toEqual(refusal(why));
+    await expect(exportOf(mirror, to, ASSETS)).rejects.toMatchObject({
+      recovery: 'usage',
+      message: expect.stringMatching(why),
+    });
     expect(filesUnder(to).sort()).toEqual(before);
     rmSync(join(to, 'assets', '_delta_log'), { recursive: true });
-    expect(await obsync(args)).toMatchObject({ code: 0 });
+    await exportOf(mirror, to, ASSETS);
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
@@ -403,30 +399,37 @@ describe('a Delta table that another program has changed', () => {
     ['has a gap', (to: string) => renameSync(logPath(to, 'assets', 0), logPath(to, 'assets', 1))],
     ['has a commit without any action', (to: string) => writeFileSync(logPath(to, 'assets', 0), '\n')],
   ])('it is not written to if its log %s, and is recreated once the log was removed', async (_, damage) => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     damage(to);
     const why = /00000\.json is .*: remove the folder _delta_log that it belongs to, and export again/;
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+    expect(await verifyOf(mirror, to)).toMatchObject({
       differences: [{ what: 'unlogged', reason: expect.stringMatching(why) }],
     });
-    const { stdout } = await obsync(['verify', '--against', to, '--db', mirror.path]);
-    expect(stdout).toMatch(why);
-    expect(stdout).toContain('follow the advice on its line first');
-    await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(why);
+    await expect(exportOf(mirror, to, ASSETS)).rejects.toThrow(why);
     rmSync(join(to, 'assets', '_delta_log'), { recursive: true });
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    await exportOf(mirror, to, ASSETS);
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
+  test('obsync says what to do about a log that it cannot continue, in one line', async () => {
+    const { mirror, to } = await exported(ASSETS);
+    append(to, 1, { protocol: { minReaderVersion: 2, minWriterVersion: 2 } });
+    const why = /newer version.*Remove its folder _delta_log and export again/;
+    const { stdout } = await obsync(['verify', '--against', to, '--db', mirror.path]);
+    expect(stdout).toMatch(why);
+    expect(stdout).toContain('follow the advice on its line first');
+    expect(await obsync(['export', '--to', to, '--db', mirror.path, '--format', 'delta'])).toEqual(refusal(why));
+  });
+
   test.each([
-    ['other tables', 'asset_lineage', { ...DELTA, tables: ['assets'] }],
+    ['other tables', 'asset_lineage', ASSETS],
     ['another format', 'assets', { format: 'csv', tables: SOME, keep: 0 }],
   ] as const)('its damaged log does not block an export of %s, which removes it', async (_, table, choice) => {
     const { mirror, to } = await exported({ tables: SOME });
     writeFileSync(logPath(to, table, 0), '{"protocol":');
     await exportOf(mirror, to, choice);
     expect(filesUnder(to).filter((path) => path.startsWith(`${table}/_delta_log`))).toEqual([]);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test('a damaged log that no export has made stays', async () => {
@@ -438,40 +441,40 @@ describe('a Delta table that another program has changed', () => {
   });
 
   test.each(['protocol', 'metaData'])('its %s is restored by the next export if its log lacks it', async (lost) => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     const lines = readFileSync(logPath(to, 'assets', 0), 'utf8').split('\n');
     writeFileSync(logPath(to, 'assets', 0), lines.filter((line) => !line.startsWith(`{"${lost}"`)).join('\n'));
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ differences: [{ what: 'unlogged' }] });
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(await verifyOf(mirror, to)).toMatchObject({ differences: [{ what: 'unlogged' }] });
+    await exportOf(mirror, to, ASSETS);
     expect(readCommit(logPath(to, 'assets', 1)).map(([name]) => name)).toEqual(['commitInfo', 'txn', lost]);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test('its file sizes are restored by the next export', async () => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
     writeFileSync(logPath(to, 'assets', 0), text.replace(/"size":\d+/, '"size":1'));
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ differences: [{ what: 'unlogged' }] });
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ differences: [{ what: 'unlogged' }] });
+    await exportOf(mirror, to, ASSETS);
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
   test('its columns are restored by the next export, even if its metadata lost columns and properties', async () => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     append(to, 1, { metaData: { id: 'x', schemaString: '{}', partitionColumns: [] } });
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+    expect(await verifyOf(mirror, to)).toMatchObject({
       differences: [{ what: 'unlogged', reason: null }],
     });
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    await exportOf(mirror, to, ASSETS);
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test('its name is restored by the next export', async () => {
-    const { mirror, to } = await exported({ tables: ['assets'] });
+    const { mirror, to } = await exported(ASSETS);
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
     writeFileSync(logPath(to, 'assets', 0), text.replace('"name":"assets"', '"name":"mine"'));
-    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    await exportOf(mirror, to, ASSETS);
     expect(readTable(join(to, 'assets'))?.metaData.name).toBe('assets');
   });
 

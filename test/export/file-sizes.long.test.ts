@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { readCommit, readDelta, readTable } from './delta-reader.ts';
 import {
@@ -15,6 +14,7 @@ import {
   mirroredAt,
   mirrorRows,
   readBack,
+  verifyOf,
 } from './setup.ts';
 
 const MIB = 2 ** 20;
@@ -53,7 +53,7 @@ describe('the files of a table', () => {
     mirror.connection.exec("delete from columns where id <> 'column.000000'");
     await exportOf(mirror, to, WIDE);
     expect(sizes(to)).toHaveLength(1);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 });
 
@@ -90,7 +90,7 @@ describe('the files of a history', () => {
       maxValues: { start_time: '2026-11-02T00:00:00.000Z', mirrored_at: time(2) },
     });
     expect((await readDelta(to, CHOICE.tables)).rows).toEqual(mirrorRows(mirror, CHOICE.tables));
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
     expect(await exportOf(mirror, to, CHOICE)).toMatchObject({ files_written: 0 });
   });
 
@@ -127,7 +127,7 @@ describe('the files of a history', () => {
         await exportOf(mirror, to, choice);
         expect(inMonth('2026-09')).toBe(2);
       }
-      expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+      expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
       expect(readFileSync(join(to, 'manifest.json'), 'utf8')).toContain('"joins"');
     },
   );
@@ -151,7 +151,7 @@ test.each(['parquet', 'delta'] as const)(
     ].entries()) {
       for (const [i, number] of numbers.entries()) changes[number]?.(10 * round + i + 1);
       await exportOf(mirror, to, choice);
-      expect((await verifyExport({ db: mirror.path, against: to })).differences).toEqual([]);
+      expect((await verifyOf(mirror, to)).differences).toEqual([]);
       expect((await readBack(to, choice.tables)).rows).toEqual(mirrorRows(mirror, choice.tables));
       expect(await exportOf(mirror, to, choice)).toMatchObject({ files_written: 0 });
     }

@@ -9,12 +9,13 @@ import {
   brokenFiles,
   dataFiles,
   exportOf,
+  fillMirror,
   folder,
   manifestIn,
   mirroredAt,
   mirrorRows,
+  openMirror,
   readBack,
-  smallMirror,
 } from './setup.ts';
 
 async function countOperations(only?: keyof FileOperations, keep = 1): Promise<number> {
@@ -204,7 +205,7 @@ describe('a reader that follows the manifest', () => {
 
 describe('an exporting process', () => {
   async function running(format: ExportFormat = 'parquet') {
-    const [mirror, to] = [smallMirror(1500, 15_000), folder()];
+    const [mirror, to] = [openMirror((file) => fillMirror(file, { assets: 1500, runs: 15_000 })), folder()];
     await exportOf(mirror, to, { format });
     const first = manifestIn(to);
     mirror.connection.exec(

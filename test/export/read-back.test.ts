@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
-import { verifyExport } from '../../src/api/verify-export.ts';
 import { ENVIRONMENT_FIELDS } from '../../src/core/schedule/environments.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
@@ -23,6 +22,7 @@ import {
   readBack,
   readWith,
   TABLES,
+  verifyOf,
 } from './setup.ts';
 
 const DUCKDB_TYPES = {
@@ -96,7 +96,7 @@ describe('an export read by DuckDB', () => {
       expect(dataFiles(to).filter((path) => path.startsWith('.files/assets/'))).toEqual([
         expect.stringContaining('.files/assets/e1/'),
       ]);
-      expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+      expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
     },
   );
 

@@ -4,17 +4,20 @@ import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { lockError } from '../../src/api/lock-export-folder.ts';
 import { SyncError } from '../../src/core/errors.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { NODE_FILES } from '../../src/export/export-files.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { takeLock } from '../../state/lock.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { failingAt } from './faults.ts';
-import { exportOf, fillMirror, folder, makeMirror, manifestIn, smallMirror } from './setup.ts';
+import { exportOf, fillMirror, folder, makeMirror, manifestIn, openMirror } from './setup.ts';
+
+const fillTiny = (mirror: MirrorFile): void => fillMirror(mirror, { assets: 2, runs: 2 });
 
 let db: string;
 
 beforeAll(() => {
-  const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+  const mirror = makeMirror(fillTiny);
   db = mirror.path;
   mirror.connection.close();
 });
@@ -84,8 +87,7 @@ describe('obsync export', () => {
   });
 
   test('it refuses a mirror of an earlier version, and one that was never synced', async () => {
-    const older = makeMirror(() => {});
-    const empty = makeMirror(() => {});
+    const [older, empty] = [makeMirror(fillTiny), makeMirror(fillTiny)];
     older.connection.exec('delete from __drizzle_migrations where created_at > 0');
     empty.connection.exec('delete from mirror');
     for (const { connection } of [older, empty]) connection.close();
@@ -106,7 +108,7 @@ describe('obsync export', () => {
   test('the error for a folder that cannot be locked says whether the disk is full', async () => {
     const to = folder();
     mkdirSync(join(to, 'manifest.json.lock'));
-    const mirror = smallMirror(2, 2);
+    const mirror = openMirror(fillTiny);
     const full = { recovery: 'run', message: `the disk of ${to} is full: make room and export again` };
     for (const code of ['ENOSPC', 'EDQUOT'])
       await expect(exportOf(mirror, to, {}, failingAt(1, code, 'create'))).rejects.toMatchObject(full);
@@ -119,7 +121,7 @@ describe('obsync export', () => {
   });
 
   test('it names the column that holds a value of another type, and leaves the last export intact', async () => {
-    const mirror = smallMirror(2, 2);
+    const mirror = openMirror(fillTiny);
     const to = folder();
     await exportOf(mirror, to);
     const before = manifestIn(to);
@@ -138,7 +140,7 @@ describe('obsync export', () => {
       ['a time without its microseconds', 'assets', 'mirrored_at', "'2026-11-20T04:00:00Z'"],
       ['a time that no calendar has', 'assets', 'mirrored_at', "'2026-13-41T04:00:00.000000Z'"],
     ])('it refuses %s, and names table and column (R4)', async (_, table, column, value) => {
-      const mirror = smallMirror(2, 2);
+      const mirror = openMirror(fillTiny);
       mirror.connection.exec(`update ${table} set ${column} = ${value}`);
       const to = folder();
       await expect(exportOf(mirror, to, { format, tables: [table] })).rejects.toThrow(
@@ -152,7 +154,7 @@ describe('obsync export', () => {
   });
 
   test('it leaves other files and folders alone', async () => {
-    const mirror = smallMirror(2, 2);
+    const mirror = openMirror(fillTiny);
     const to = folder();
     await exportOf(mirror, to, { tables: ['assets'] });
     mkdirSync(join(to, 'notes'));

@@ -2,7 +2,6 @@ import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { devNull } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
 import type { ExportFormat } from '../../src/export/formats.ts';
@@ -18,6 +17,7 @@ import {
   readWith,
   sha256Of,
   TABLES,
+  verifyOf,
 } from './setup.ts';
 
 /** The content of each file that a glob finds in the folders of the tables. */
@@ -57,7 +57,7 @@ describe('the folder of a table', () => {
       expect(await rowsByFolder(to, TABLES)).toEqual(mirrorRows(mirror, TABLES));
       expect(files.filter(({ path, sha256 }) => sha256Of(join(to, path)) !== sha256)).toEqual([]);
     }
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
   });
 
   test.each(['csv', 'ndjson'] as const)('as %s it has each row once after a further export', async (format) => {
@@ -123,7 +123,7 @@ describe('the folder of a table', () => {
     writeFileSync(join(to, damaged), 'x');
     const stray = 'assets/e9/part-0123456789abcdef.parquet';
     cpSync(join(to, manifestIn(to).files[0]?.path ?? ''), join(to, stray));
-    const { differences } = await verifyExport({ db: mirror.path, against: to });
+    const { differences } = await verifyOf(mirror, to);
     const found = differences.map(({ what, table, path }) => [what, table, path]);
     expect(found.sort()).toEqual([
       ['damaged', gone.split('/')[0], gone],
@@ -131,7 +131,7 @@ describe('the folder of a table', () => {
       ['extra', 'assets', stray],
     ]);
     expect(await exportOf(mirror, to, { tables: SOME })).toMatchObject({ files_written: 0 });
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await verifyOf(mirror, to)).toMatchObject({ equal: true });
     expect(await rowsByFolder(to, SOME)).toEqual(mirrorRows(mirror, SOME));
   });
 });

@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { obsync, refusal } from '../cli/setup.ts';
@@ -15,11 +14,12 @@ import {
   insert,
   manifestIn,
   mirroredAt,
+  verifyOf,
 } from './setup.ts';
 
 async function exported(choice: ExportChoice = {}, fill?: (mirror: MirrorFile) => void) {
   const { mirror, to: against } = await exportedMirror(choice, fill);
-  return { mirror, against, verify: () => verifyExport({ db: mirror.path, against }) };
+  return { mirror, against, verify: () => verifyOf(mirror, against) };
 }
 
 const fileOf = (against: string, table: string) => manifestIn(against).files.find((file) => file.table === table);
