@@ -1,35 +1,20 @@
-import { cpSync, existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder } from '../../src/export/export-files.ts';
 import { readCheckpoint, readDelta, readTable } from './delta-reader.ts';
 import { commitAssets, DELTA, exported, filesOf, fillAssets, versionsOf } from './delta-setup.ts';
-import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
+import { changedSince, copyOf, countOperations, failingAt, killedAt, SOME, watched } from './faults.ts';
 import { exportOf, folder, mirrorRows, openMirror } from './setup.ts';
 
 describe('an interrupted export to Delta tables', () => {
-  async function countOperations(): Promise<number> {
-    const { mirror, to } = await changedSince(DELTA);
-    let count = 0;
-    await exportOf(
-      mirror,
-      to,
-      DELTA,
-      watched(() => {
-        count += 1;
-      }),
-    );
-    return count;
-  }
-
   test('each table is old or new, wherever the export is killed, and the next one makes the missing commits', async () => {
     const { mirror, to } = await changedSince(DELTA);
     const old = SOME.map((table) => filesOf(to, table).log);
-    const most = await countOperations();
+    const most = await countOperations(DELTA);
     const seen = new Set<string>();
     for (let n = 1; n <= most; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       await expect(exportOf(mirror, copy, DELTA, killedAt(n))).rejects.toThrow('killed');
       const versions = versionsOf(copy);
       seen.add(Object.values(versions).join());
@@ -47,7 +32,7 @@ describe('an interrupted export to Delta tables', () => {
 
   test('an interrupted first export is completed by the next one', async () => {
     const { mirror } = await changedSince(DELTA);
-    const most = await countOperations();
+    const most = await countOperations(DELTA);
     for (let n = 1; n <= most; n++) {
       const to = folder();
       const ended = await exportOf(mirror, to, DELTA, killedAt(n)).catch(String);
@@ -61,11 +46,10 @@ describe('an interrupted export to Delta tables', () => {
   test('each table is intact, whichever file operation fails', async () => {
     const { mirror, to } = await changedSince(DELTA);
     const old = SOME.map((table) => filesOf(to, table).log);
-    const most = await countOperations();
+    const most = await countOperations(DELTA);
     const standing = new Set<string>();
     for (let n = 1; n <= most; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       const ended = await exportOf(mirror, copy, DELTA, failingAt(n, 'EIO')).catch(String);
       standing.add(typeof ended === 'string' ? (/; (.*)$/.exec(ended)?.[1] ?? ended) : 'warned');
       for (const [i, table] of SOME.entries()) {
@@ -97,8 +81,7 @@ describe('an interrupted export to Delta tables', () => {
   test('an interrupted removal of a table’s log is completed by the next export', async () => {
     const { mirror, to } = await exported({ tables: SOME });
     for (let n = 1; n <= 60; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       const narrow = { ...DELTA, tables: ['assets'] };
       await exportOf(mirror, copy, narrow, killedAt(n)).catch(String);
       const log = join(copy, 'asset_lineage', '_delta_log');
@@ -125,8 +108,7 @@ describe('an interrupted export to Delta tables', () => {
     const [mirror, to] = [openMirror(fillAssets), folder()];
     for (let n = 0; n < 9; n++) await commitAssets(mirror, to, n);
     for (let n = 1; ; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       const table = join(copy, 'assets');
       const ended = await commitAssets(mirror, copy, 9, killedAt(n)).catch(String);
       expect([8, 9]).toContain(readTable(table)?.version);

@@ -1,14 +1,4 @@
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
@@ -17,7 +7,7 @@ import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { readCheckpoint, readCommit, readDelta, readTable } from './delta-reader.ts';
 import { ASSETS, commitAssets, DELTA, exported, filesOf, fillAssets, versionsOf } from './delta-setup.ts';
-import { changedSince, SOME, watched } from './faults.ts';
+import { changedSince, copyOf, SOME, watched } from './faults.ts';
 import {
   ALL_RELATIONS,
   exportOf,
@@ -217,8 +207,7 @@ describe('the checkpoint of a log', () => {
 
   /** A table with nine commits or more, each of which changes the files of one environment. */
   async function committed(commits: number) {
-    const [mirror, to] = [openMirror(fillAssets), folder()];
-    cpSync(nineCommits, to, { recursive: true });
+    const [mirror, to] = [openMirror(fillAssets), copyOf(nineCommits)];
     const commitNext = (n: number, files?: FileOperations) => commitAssets(mirror, to, n, files);
     for (let n = 9; n < commits; n++) await commitNext(n);
     return { mirror, to, table: join(to, 'assets'), commitNext };

@@ -1,3 +1,5 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
 import { change, type ExportChoice, exportOf, folder, manifestIn, smallMirror } from './setup.ts';
 
@@ -49,4 +51,21 @@ export async function changedSince(choice: ExportChoice = {}) {
   const first = manifestIn(to);
   change(mirror);
   return { mirror, to, first };
+}
+
+/** How many operations the export after a change makes, of all or of one kind. */
+export async function countOperations(choice: ExportChoice = {}, only?: keyof FileOperations): Promise<number> {
+  const { mirror, to } = await changedSince(choice);
+  let count = 0;
+  const counting = watched((operation) => {
+    if (only === undefined || operation === only) count += 1;
+  });
+  await exportOf(mirror, to, { tables: SOME, ...choice }, counting);
+  return count;
+}
+
+export function copyOf(to: string): string {
+  const copy = join(folder(), 'copy');
+  cpSync(to, copy, { recursive: true });
+  return copy;
 }

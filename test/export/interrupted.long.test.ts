@@ -1,32 +1,23 @@
-import { cpSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
+import { NODE_FILES } from '../../src/export/export-files.ts';
 import type { ExportFormat } from '../../src/export/formats.ts';
 import { obsync, start } from '../cli/setup.ts';
-import { changedSince, failingAt, fullAt, killedAt, SOME, watched } from './faults.ts';
+import { changedSince, copyOf, countOperations, failingAt, fullAt, killedAt, SOME, watched } from './faults.ts';
 import {
   brokenFiles,
   dataFiles,
+  exportedMirror,
   exportOf,
   fillMirror,
   folder,
   manifestIn,
   mirroredAt,
   mirrorRows,
-  openMirror,
+  pathsIn,
   readBack,
 } from './setup.ts';
-
-async function countOperations(only?: keyof FileOperations, keep = 1): Promise<number> {
-  const { mirror, to } = await changedSince();
-  let count = 0;
-  const counting = watched((operation) => {
-    if (only === undefined || operation === only) count += 1;
-  });
-  await exportOf(mirror, to, { tables: SOME, keep }, counting);
-  return count;
-}
 
 describe('an interrupted export', () => {
   test('the last export stays intact, wherever the new one is killed, and the next one is intact', async () => {
@@ -35,8 +26,7 @@ describe('an interrupted export', () => {
     expect(most).toBeGreaterThan(30);
     let hasOld = 0;
     for (let n = 1; n <= most; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       await expect(exportOf(mirror, copy, { tables: SOME }, killedAt(n))).rejects.toThrow('killed');
       expect(brokenFiles(copy)).toEqual([]);
       const { instant } = manifestIn(copy);
@@ -60,18 +50,14 @@ describe('an interrupted export', () => {
       expect(readdirSync(to)).not.toContain('manifest.json');
       await exportOf(mirror, to, { tables: SOME });
       expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
-      expect(dataFiles(to).sort()).toEqual(
-        manifestIn(to)
-          .files.map(({ path }) => path)
-          .sort(),
-      );
+      expect(dataFiles(to).sort()).toEqual(pathsIn(to));
     }
   });
 
   test('if the disk is full the last export stays intact, and the new files are removed', async () => {
     const { mirror, to, first } = await changedSince();
     const before = dataFiles(to).sort();
-    const writes = await countOperations('write');
+    const writes = await countOperations({}, 'write');
     expect(writes).toBeGreaterThan(6);
     const views = readFileSync(join(to, 'views.sql'), 'utf8');
     // The last write is views.sql, when the new export is already valid.
@@ -102,11 +88,10 @@ describe('a file operation that fails once', () => {
     'every file named in the manifest is intact, whichever operation fails (%s)',
     async (code) => {
       const { mirror, to, first } = await changedSince();
-      const most = await countOperations(undefined, 0);
+      const most = await countOperations({ keep: 0 });
       const ends = { new: 0, warned: 0, failed: 0 };
       for (let n = 1; n <= most; n++) {
-        const copy = join(folder(), 'copy');
-        cpSync(to, copy, { recursive: true });
+        const copy = copyOf(to);
         const ended = await exportOf(mirror, copy, { tables: SOME, keep: 0 }, failingAt(n, code)).catch(String);
         expect(brokenFiles(copy)).toEqual([]);
         const isNew = manifestIn(copy).instant !== first.instant;
@@ -123,11 +108,7 @@ describe('a file operation that fails once', () => {
         ends[!isNew ? 'failed' : typeof ended === 'string' ? 'new' : 'warned'] += 1;
         expect((await exportOf(mirror, copy, { tables: SOME, keep: 0 })).warnings).toEqual([]);
         expect(brokenFiles(copy)).toEqual([]);
-        expect(dataFiles(copy).sort()).toEqual(
-          manifestIn(copy)
-            .files.map(({ path }) => path)
-            .sort(),
-        );
+        expect(dataFiles(copy).sort()).toEqual(pathsIn(copy));
         expect(readFileSync(join(copy, 'views.sql'), 'utf8')).toContain(manifestIn(copy).instant);
       }
       // After the manifest was renamed: its sync to disk, views.sql, and the folders of the tables.
@@ -167,7 +148,7 @@ describe('views.sql', () => {
   test('it stays that of the last export if the disk is full at the manifest', async () => {
     const { mirror, to } = await changedSince();
     const before = await readBack(to, SOME);
-    const writes = await countOperations('write');
+    const writes = await countOperations({}, 'write');
     await expect(exportOf(mirror, to, { tables: SOME }, fullAt(writes - 1))).rejects.toThrow(/is full/);
     expect(await readBack(to, SOME)).toEqual(before);
   });
@@ -205,8 +186,7 @@ describe('a reader that follows the manifest', () => {
 
 describe('an exporting process', () => {
   async function running(format: ExportFormat = 'parquet') {
-    const [mirror, to] = [openMirror((file) => fillMirror(file, { assets: 1500, runs: 15_000 })), folder()];
-    await exportOf(mirror, to, { format });
+    const { mirror, to } = await exportedMirror({ format }, (file) => fillMirror(file, { assets: 1500, runs: 15_000 }));
     const first = manifestIn(to);
     mirror.connection.exec(
       ['assets', 'columns', 'tests', 'test_executions']

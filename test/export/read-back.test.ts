@@ -1,25 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { ENVIRONMENT_FIELDS } from '../../src/core/schedule/environments.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import {
   ALL_RELATIONS,
   dataFiles,
+  exportedMirror,
   exportOf,
   fillMirror,
   fillWide,
   folder,
   insert,
+  makeMirror,
   manifestIn,
   mirroredAt,
   mirrorRows,
   openMirror,
   readBack,
+  readByFolder,
   readWith,
   TABLES,
   verifyOf,
@@ -47,28 +51,43 @@ const withTextForJson = (table: string): Record<string, string> =>
     Object.entries(declaredTypes[table] ?? {}).map(([name, type]) => [name, type === 'JSON' ? 'VARCHAR' : type]),
   );
 
-describe('an export read by DuckDB', () => {
-  test.each(EXPORT_FORMATS)(
-    'as %s it has every row of every table and view, with the types of the columns',
-    async (format) => {
-      const [mirror, to] = [openMirror(), folder()];
-      await exportOf(mirror, to, { format, views: true });
-      const { types, rows } = await readBack(to, ALL_RELATIONS);
-      expect(types).toEqual(declaredTypes);
-      expect(rows).toEqual(mirrorRows(mirror, ALL_RELATIONS));
-      for (const table of TABLES) expect(rows[table]).not.toEqual([]);
-    },
-  );
+describe.each(EXPORT_FORMATS)('an export as %s read by DuckDB', (format) => {
+  let mirror: MirrorFile;
+  const to = folder();
 
-  test.each(EXPORT_FORMATS)('as %s it has the types of the columns even without rows', async (format) => {
-    const [mirror, to] = [openMirror(() => {}), folder()];
+  beforeAll(async () => {
+    mirror = makeMirror();
     await exportOf(mirror, to, { format, views: true });
-    expect(await readBack(to, ALL_RELATIONS)).toEqual({
+  });
+  afterAll(() => mirror.connection.close());
+
+  test('it has every row of every table and view, with the types of the columns', async () => {
+    const { types, rows } = await readBack(to, ALL_RELATIONS);
+    expect(types).toEqual(declaredTypes);
+    expect(rows).toEqual(mirrorRows(mirror, ALL_RELATIONS));
+    for (const table of TABLES) expect(rows[table]).not.toEqual([]);
+  });
+
+  test('a table is read by its folder, with no column besides those of the mirror', async () => {
+    const { types, rows } = await readByFolder(to, TABLES, format);
+    for (const table of TABLES) {
+      expect(Object.keys(types[table] ?? {})).toEqual(Object.keys(declaredTypes[table] ?? {}));
+      if (format === 'parquet' || format === 'delta') expect(types[table]).toEqual(withTextForJson(table));
+      expect(rows[table]).toHaveLength(mirrorRows(mirror, [table])[table]?.length ?? 0);
+    }
+  });
+
+  test('it has the types of the columns even without rows', async () => {
+    const [empty, place] = [openMirror(() => {}), folder()];
+    await exportOf(empty, place, { format, views: true });
+    expect(await readBack(place, ALL_RELATIONS)).toEqual({
       types: declaredTypes,
       rows: Object.fromEntries(ALL_RELATIONS.map((name) => [name, []])),
     });
   });
+});
 
+describe('an export read by DuckDB', () => {
   test.each([
     ['parquet', 'read_parquet'],
     ['csv', 'read_csv'],
@@ -120,33 +139,19 @@ describe('an export read by DuckDB', () => {
   });
 
   test('a table in many files and row groups reads like a small one', async () => {
-    const [mirror, to] = [openMirror((file) => fillWide(file, { columns: 3000, runs: 3000 })), folder()];
-    await exportOf(mirror, to, { targetSize: 0.7 });
+    const { mirror, to } = await exportedMirror({ targetSize: 0.7 }, (file) =>
+      fillWide(file, { columns: 3000, runs: 3000 }),
+    );
     for (const table of ['columns', 'test_executions'])
       expect(manifestIn(to).files.filter((file) => file.table === table).length).toBeGreaterThan(2);
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 
-  test.each(['parquet', 'csv', 'ndjson', 'delta'] as const)(
-    'a table as %s is read by its folder, with no column besides those of the mirror',
-    async (format) => {
-      const [mirror, to] = [openMirror(), folder()];
-      await exportOf(mirror, to, { format });
-      const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
-      const sources = TABLES.map((table) => [table, `${read}('${to}/${table}/**/part-*')`]);
-      const { types, rows } = await readWith('', Object.fromEntries(sources));
-      for (const table of TABLES) {
-        expect(Object.keys(types[table] ?? {})).toEqual(Object.keys(declaredTypes[table] ?? {}));
-        if (read === 'read_parquet') expect(types[table]).toEqual(withTextForJson(table));
-        expect(rows[table]).toHaveLength(mirrorRows(mirror, [table])[table]?.length ?? 0);
-      }
-    },
-  );
-
   test('its folders are named after environments and months, and no name is hidden from a glob', async () => {
     const envs = ['prod.eu', '.dot', '_under', '..', 'dot.', 'a=b', 'É/2', '日'.repeat(90)];
-    const [mirror, to] = [openMirror((file) => fillMirror(file, { envs, runs: 1, assets: 1 })), folder()];
-    await exportOf(mirror, to, { tables: ['assets', 'test_executions'] });
+    const { mirror, to } = await exportedMirror({ tables: ['assets', 'test_executions'] }, (file) =>
+      fillMirror(file, { envs, runs: 1, assets: 1 }),
+    );
     const folders = manifestIn(to).files.map(({ path }) => path.split('/').slice(1, -1).join('/'));
     const encoded = ['%2E%2E', '%2Edot', '%5Funder', '%C3%89%2F2', 'a%3Db', 'dot%2E', 'prod.eu'];
     const names = [...encoded, expect.stringMatching(/^sha256-[0-9a-f]{64}$/)];
@@ -163,8 +168,7 @@ describe('an export read by DuckDB', () => {
   test.each(['parquet', 'delta'] as const)(
     'each %s file names its table, the meaning of its columns, and its instant',
     async (format) => {
-      const [mirror, to] = [openMirror(), folder()];
-      await exportOf(mirror, to, { format, tables: ['assets'] });
+      const { to } = await exportedMirror({ format, tables: ['assets'] });
       const [path = ''] = dataFiles(to);
       const duck = await (await DuckDBInstance.create(':memory:')).connect();
       const read = await duck.runAndReadAll(
@@ -249,8 +253,7 @@ describe('the tables of an export', () => {
   });
 
   test('the manifest has their columns, rows and bytes', async () => {
-    const [mirror, to] = [openMirror(), folder()];
-    await exportOf(mirror, to, { tables: ['tests', 'failing_tests'] });
+    const { mirror, to } = await exportedMirror({ tables: ['tests', 'failing_tests'] });
     const { tables, files, instant, schema_version } = manifestIn(to);
     expect(tables).toMatchObject([
       { name: 'tests', kind: 'table', rows: 80, bytes: expect.any(Number) },
@@ -267,8 +270,7 @@ describe('the tables of an export', () => {
   });
 
   test('they are limited to the requested environments, by id or name', async () => {
-    const [mirror, to] = [openMirror(), folder()];
-    await exportOf(mirror, to, { environments: ['name of e1'] });
+    const { to } = await exportedMirror({ environments: ['name of e1'] });
     expect(new Set(manifestIn(to).files.map(({ env_id }) => env_id))).toEqual(new Set(['e1']));
     expect((await readBack(to, ['environments'])).rows['environments']).toHaveLength(1);
   });

@@ -10,6 +10,7 @@ import { instantOfMs } from '../../src/core/time/instant.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import type { ObjectStore } from '../../src/export/bucket/object-store.ts';
 import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
+import type { ExportFormat } from '../../src/export/formats.ts';
 import type { ExportManifest } from '../../src/export/manifest.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { expectedRow } from '../model/expected-rows.ts';
@@ -229,6 +230,12 @@ export function manifestIn(to: string): ExportManifest {
   return JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')) as ExportManifest;
 }
 
+/** The paths of the files in the manifest, sorted. */
+export const pathsIn = (to: string): string[] =>
+  manifestIn(to)
+    .files.map(({ path }) => path)
+    .sort();
+
 /** The files that differ from the manifest: missing, or with other bytes. */
 export function brokenFiles(to: string): string[] {
   return manifestIn(to)
@@ -277,6 +284,13 @@ export async function readWith(script: string, sources: Readonly<Record<string, 
   } finally {
     duck.closeSync();
   }
+}
+
+/** What DuckDB reads from the folder of each table. */
+export function readByFolder(to: string, tables: readonly string[], format: ExportFormat = 'parquet') {
+  const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
+  const sources = tables.map((table) => [table, `${read}('${to}/${table}/**/part-*')`]);
+  return readWith('', Object.fromEntries(sources));
 }
 
 function asText(column: string, type: string): string {

@@ -2,11 +2,12 @@ import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { devNull } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
 import type { ExportFormat } from '../../src/export/formats.ts';
-import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
+import { changedSince, copyOf, countOperations, failingAt, killedAt, SOME, watched } from './faults.ts';
 import {
+  change,
+  exportedMirror,
   exportOf,
   fillMirror,
   folder,
@@ -14,6 +15,7 @@ import {
   mirroredAt,
   mirrorRows,
   openMirror,
+  readByFolder,
   readWith,
   sha256Of,
   TABLES,
@@ -33,23 +35,12 @@ function idsIn(to: string): Set<string> {
 }
 
 /** The rows of each table, read by its folder. */
-async function rowsByFolder(to: string, tables: readonly string[], format: ExportFormat = 'parquet') {
-  const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
-  const sources = tables.map((table) => [table, `${read}('${to}/${table}/**/part-*')`]);
-  return (await readWith('', Object.fromEntries(sources))).rows;
-}
-
-function change({ connection }: MirrorFile, n: number): void {
-  connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(n)}';
-    update assets set name = 'name ${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1';
-    update test_executions set status = 'n${n}', mirrored_at = '${mirroredAt(n)}' where start_time > '2026-11';
-    delete from asset_lineage where upstream_asset_id like '%${n}'`);
-}
+const rowsByFolder = async (to: string, tables: readonly string[], format?: ExportFormat) =>
+  (await readByFolder(to, tables, format)).rows;
 
 describe('the folder of a table', () => {
   test('after further exports a reader finds each row once, as the mirror has it, and the last manifest still holds', async () => {
-    const [mirror, to] = [openMirror(), folder()];
-    await exportOf(mirror, to);
+    const { mirror, to } = await exportedMirror();
     for (const n of [1, 2, 3]) {
       const { files } = manifestIn(to);
       change(mirror, n);
@@ -61,8 +52,7 @@ describe('the folder of a table', () => {
   });
 
   test.each(['csv', 'ndjson'] as const)('as %s it has each row once after a further export', async (format) => {
-    const [mirror, to] = [openMirror(), folder()];
-    await exportOf(mirror, to, { format });
+    const { mirror, to } = await exportedMirror({ format });
     change(mirror, 1);
     await exportOf(mirror, to, { format });
     const rows = await rowsByFolder(to, TABLES, format);
@@ -80,8 +70,7 @@ describe('the folder of a table', () => {
   });
 
   test('it keeps no rows of a table, an environment or a month that the mirror no longer has', async () => {
-    const [mirror, to] = [openMirror(), folder()];
-    await exportOf(mirror, to);
+    const { mirror, to } = await exportedMirror();
     mirror.connection.exec(`delete from assets; delete from columns where env_id = 'e1';
       delete from test_executions where start_time < '2026-09'`);
     await exportOf(mirror, to);
@@ -107,16 +96,14 @@ describe('the folder of a table', () => {
   });
 
   test('its files have the disk space of the export, and names that no other environment has', async () => {
-    const [mirror, to] = [openMirror((file) => fillMirror(file, { envs: ['prod', 'Prod'] })), folder()];
-    await exportOf(mirror, to);
+    const { to } = await exportedMirror({}, (file) => fillMirror(file, { envs: ['prod', 'Prod'] }));
     const paths = [...shownIn(to).keys()];
     for (const path of paths) expect(statSync(join(to, path)).nlink).toBe(2);
     expect(new Set(paths.map((path) => `${path.split('/')[0]} ${basename(path)}`)).size).toBe(paths.length);
   });
 
   test('verification names a file there that is missing, damaged or left over, and the next export repairs it', async () => {
-    const [mirror, to] = [openMirror(), folder()];
-    await exportOf(mirror, to, { tables: SOME });
+    const { mirror, to } = await exportedMirror({ tables: SOME });
     const [gone = '', damaged = ''] = [...shownIn(to).keys()].sort();
     rmSync(join(to, gone));
     rmSync(join(to, damaged));
@@ -172,8 +159,7 @@ describe('a reader of the folders', () => {
   async function changing() {
     const { mirror, to } = await changedSince();
     const old = shownIn(to);
-    const done = join(folder(), 'done');
-    cpSync(to, done, { recursive: true });
+    const done = copyOf(to);
     await exportOf(mirror, done, { tables: SOME });
     const next = shownIn(done);
     expect(next).not.toEqual(old);
@@ -189,26 +175,12 @@ describe('a reader of the folders', () => {
     return { mirror, to, old, next, check };
   }
 
-  async function operations(mirror: MirrorFile, to: string): Promise<number> {
-    const copy = join(folder(), 'copy');
-    cpSync(to, copy, { recursive: true });
-    let count = 0;
-    await exportOf(
-      mirror,
-      copy,
-      { tables: SOME },
-      watched(() => (count += 1)),
-    );
-    return count;
-  }
-
   test('it finds each segment once, old or new, wherever the export is killed, and the next export completes it', async () => {
     const { mirror, to, old, next, check } = await changing();
-    const most = await operations(mirror, to);
+    const most = await countOperations();
     const seen = { old: 0, between: 0, new: 0 };
     for (let n = 1; n <= most; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       await expect(exportOf(mirror, copy, { tables: SOME }, killedAt(n))).rejects.toThrow('killed');
       const shown = [...check(copy)].sort().join();
       seen[shown === [...old].sort().join() ? 'old' : shown === [...next].sort().join() ? 'new' : 'between'] += 1;
@@ -221,11 +193,10 @@ describe('a reader of the folders', () => {
 
   test('it finds each segment once, whichever file operation fails, and the error says what is not up to date', async () => {
     const { mirror, to, check, next } = await changing();
-    const most = await operations(mirror, to);
+    const most = await countOperations();
     const standing = new Set<string>();
     for (let n = 1; n <= most; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
+      const copy = copyOf(to);
       const ended = await exportOf(mirror, copy, { tables: SOME }, failingAt(n, 'EIO')).catch(String);
       standing.add(typeof ended === 'string' ? (/; (.*)$/.exec(ended)?.[1] ?? ended) : 'warned');
       check(copy);
