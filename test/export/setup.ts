@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { onTestFinished } from 'vitest';
@@ -7,7 +7,7 @@ import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { type VerifyExportReport, verifyExportOnce } from '../../src/api/compare-export.ts';
 import { type ExportReport, type ExportSettings, exportOnce } from '../../src/api/export-mirror.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { ObjectStore } from '../../src/export/bucket/object-store.ts';
 import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
 import type { ExportFormat } from '../../src/export/formats.ts';
@@ -15,6 +15,7 @@ import type { ExportManifest } from '../../src/export/manifest.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { expectedRow } from '../model/expected-rows.ts';
 import { PLAIN_FEEDS } from '../support/catalogue.ts';
+import { openFilled } from '../support/open-filled.ts';
 import { SAMPLES } from '../support/samples.ts';
 import { testFolder } from '../support/test-folder.ts';
 
@@ -137,22 +138,12 @@ export function execution(env_id: string, test: number, n: number, runs: number)
 
 type Fill = (mirror: MirrorFile) => void;
 
-/** The bytes of filled mirrors: copying one takes a tenth of the time. */
-const FILLED = new WeakMap<Fill, Buffer>();
-
 /** A writable mirror. */
 export function makeMirror(fill: Fill = fillMirror): MirrorFile {
-  const path = join(folder(), 'm.db');
-  const bytes = FILLED.get(fill);
-  if (bytes !== undefined) writeFileSync(path, bytes);
-  const mirror = openForWriting(path);
-  if (bytes === undefined) {
+  return openFilled(join(folder(), 'm.db'), fill, (mirror) => {
     mirror.db.insert(mirrorTable).values({ id: 1, base_url: 'https://api.example.com' }).run();
     addRun(mirror, 1);
-    mirror.connection.transaction(fill)(mirror);
-    FILLED.set(fill, mirror.connection.serialize());
-  }
-  return mirror;
+  });
 }
 
 /** A mirror that is closed after the test. */

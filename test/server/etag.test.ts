@@ -20,7 +20,8 @@ async function asked({ server }: ReturnType<typeof serve>, path: string, headers
 const tagOf = ({ headers }: { headers: Record<string, unknown> }): string => String(headers['etag']);
 
 describe.each([0, 1])('with %i threads, an answer that the client already has', (threads) => {
-  const open = () => serve(fill, { threads, keys });
+  const options = { threads, keys };
+  const unchanged = serve(fill, options);
 
   test.each([
     'environments',
@@ -29,13 +30,12 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     'e/columns?synced_since=2026-11-20T12:00:00Z',
     'e/tests?limit=1',
   ])('it is not sent again: %s', async (path) => {
-    const served = open();
-    const first = await asked(served, path);
+    const first = await asked(unchanged, path);
     expect(first).toMatchObject({
       status: 200,
       headers: { 'cache-control': 'private, no-cache', vary: 'accept-encoding, authorization' },
     });
-    const again = await asked(served, path, { 'if-none-match': `"other", ${tagOf(first)}` });
+    const again = await asked(unchanged, path, { 'if-none-match': `"other", ${tagOf(first)}` });
     expect(again).toMatchObject({ status: 304, headers: { etag: tagOf(first), 'obsync-mirrored-at': NOW } });
     expect(again.raw).toHaveLength(0);
   });
@@ -43,7 +43,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
   test.each(['environments', 'e/columns', 'e/columns/c1', 'e/tests?limit=1'])(
     'it is not sent to a client that has any answer (`*`), because there is one: %s',
     async (path) => {
-      const any = await asked(open(), path, { 'if-none-match': '*', 'accept-encoding': 'gzip' });
+      const any = await asked(unchanged, path, { 'if-none-match': '*', 'accept-encoding': 'gzip' });
       expect(any).toMatchObject({ status: 304, headers: { etag: expect.stringMatching(/^W/) } });
       expect(any.raw).toHaveLength(0);
       expect(any.headers).not.toHaveProperty('content-encoding');
@@ -51,9 +51,8 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
   );
 
   test('HEAD gets the same, and no length, which would be that of the whole answer (RFC 9110, 8.6)', async () => {
-    const { server } = open();
     const ask = async (headers: Record<string, string>) =>
-      (await server).inject({
+      (await unchanged.server).inject({
         method: 'HEAD',
         url: '/public/beta/e/columns',
         headers: { ...bearer('secret'), ...headers },
@@ -66,7 +65,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
   });
 
   test('it is sent again once a sync has written anything, even if the mirror’s clock has not moved', async () => {
-    const served = open();
+    const served = serve(fill, options);
     const tag = tagOf(await asked(served, 'environments'));
     served.writing.db.update(environments).set({ missing_since: NOW }).run();
     const after = await asked(served, 'environments', { 'if-none-match': tag });
@@ -79,7 +78,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
       atRequest();
       return KEYS;
     };
-    const served = serve(fill, { threads, keys: withWriting });
+    const served = serve(fill, { ...options, keys: withWriting });
     const tag = tagOf(await asked(served, 'environments'));
     atRequest = () => void served.writing.db.update(environments).set({ missing_since: NOW }).run();
     const during = await asked(served, 'environments');
@@ -92,44 +91,43 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
   });
 
   test('its tag differs for another token, path or query', async () => {
-    const served = open();
-    const tag = tagOf(await asked(served, 'e/columns'));
+    const tag = tagOf(await asked(unchanged, 'e/columns'));
     for (const [path, token] of [
       ['e/columns', 'other'],
       ['e/columns?limit=500', 'secret'],
       ['e/assets', 'secret'],
     ] as const)
-      expect(await asked(served, path, { ...bearer(token), 'if-none-match': tag })).toMatchObject({ status: 200 });
+      expect(await asked(unchanged, path, { ...bearer(token), 'if-none-match': tag })).toMatchObject({ status: 200 });
   });
 
   test('its tag does not hide an unknown token, an invalid request or a missing object', async () => {
-    const served = open();
-    const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
-    expect(await asked(served, 'e/columns', { ...held, authorization: 'Bearer none' })).toMatchObject({ status: 401 });
-    expect(await asked(served, 'e/columns?limit=x', held)).toMatchObject({ status: 422 });
+    const held = { 'if-none-match': tagOf(await asked(unchanged, 'e/columns')) };
+    expect(await asked(unchanged, 'e/columns', { ...held, authorization: 'Bearer none' })).toMatchObject({
+      status: 401,
+    });
+    expect(await asked(unchanged, 'e/columns?limit=x', held)).toMatchObject({ status: 422 });
     for (const path of ['f/columns', 'e/columns/none', 'e/tests/none/executions']) {
-      const missing = await asked(served, path, { 'if-none-match': '*' });
+      const missing = await asked(unchanged, path, { 'if-none-match': '*' });
       expect(missing).toMatchObject({ status: 404 });
       expect(missing.headers).not.toHaveProperty('etag');
     }
   });
 
   test('it counts against the rate limit even if it is not sent', async () => {
-    const served = serve(fill, { threads, keys, rateLimit: { limit: 2, windowMs: 3_600_000 } });
+    const served = serve(fill, { ...options, rateLimit: { limit: 2, windowMs: 3_600_000 } });
     const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
     expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 304 });
     expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 429 });
   });
 
   test('it has the same tag when compressed', async () => {
-    const served = open();
-    const plain = await asked(served, 'e/columns');
-    const packed = await asked(served, 'e/columns', { 'accept-encoding': 'br, gzip;q=0.5' });
+    const plain = await asked(unchanged, 'e/columns');
+    const packed = await asked(unchanged, 'e/columns', { 'accept-encoding': 'br, gzip;q=0.5' });
     expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', etag: tagOf(plain) });
     expect(packed.raw.length).toBeLessThan(plain.raw.length / 5);
     expect(gunzipSync(packed.raw)).toEqual(plain.raw);
     expect(plain.headers).not.toHaveProperty('content-encoding');
-    const small = await asked(served, 'e/columns/c1', { 'accept-encoding': 'gzip' });
+    const small = await asked(unchanged, 'e/columns/c1', { 'accept-encoding': 'gzip' });
     expect(small.headers).not.toHaveProperty('content-encoding');
   });
 });

@@ -8,12 +8,13 @@ import { mirrorEnvironments } from '../../schema/sync.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
-import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { entryNamed } from '../support/catalogue.ts';
+import { openFilled } from '../support/open-filled.ts';
 import { SAMPLES } from '../support/samples.ts';
 import { testFolder } from '../support/test-folder.ts';
 
@@ -159,16 +160,17 @@ export interface Served {
 
 /** A new file with environment `e`, filled by the test. */
 export function newMirror(fill: (writing: MirrorFile) => void): MirrorFile {
-  const writing = openForWriting(join(testFolder(), 'source.db'));
-  writeState(writing, claimMirror('https://service.test', writing.path));
-  insert(writing.db, mirrorEnvironments, { env_id: 'e', mirrored_at: NOW });
-  insert(writing.db, environments, { id: 'e', name: 'Environment', mirrored_at: NOW });
-  fill(writing);
-  return writing;
+  return openFilled(join(testFolder(), 'source.db'), fill, (writing) => {
+    writeState(writing, claimMirror('https://service.test', writing.path));
+    insert(writing.db, mirrorEnvironments, { env_id: 'e', mirrored_at: NOW });
+    insert(writing.db, environments, { id: 'e', name: 'Environment', mirrored_at: NOW });
+  });
 }
 
+const nothing = () => {};
+
 /** A server over a new mirror, until the test ends or, outside of tests, the suite. */
-export function serve(fill: (writing: MirrorFile) => void = () => {}, options: Partial<ServerOptions> = {}): Served {
+export function serve(fill: (writing: MirrorFile) => void = nothing, options: Partial<ServerOptions> = {}): Served {
   const whenDone = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
   const writing = newMirror(fill);
   const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];
