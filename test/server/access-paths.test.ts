@@ -105,25 +105,15 @@ const waysThrough = (list: string): string[] => {
 
 describe('a list read through each access path', () => {
   test.each(LISTS.flatMap(waysThrough))(
-    'pages show each row once, in the order of the whole list: %s',
+    'pages show each row once, in the order of the whole list, however many assets a token lists: %s',
     async (path) => {
-      for (const name of ['secret', 'few']) {
-        const whole = await all(path, bearer(name));
-        const paged = await all(
-          path.includes('limit=500') ? path.replace('500', '1') : `${path}&limit=1`,
-          bearer(name),
-        );
-        expect(paged.items).toEqual(whole.items);
+      const [one, few] = [path.includes('limit=500') ? path.replace('500', '1') : `${path}&limit=1`, bearer('few')];
+      for (const token of [bearer('secret'), few]) {
+        const whole = await all(path, token);
+        expect((await all(one, token)).items).toEqual(whole.items);
         expect(whole.pages).toBe(1);
       }
-    },
-  );
-
-  test.each(LISTS.flatMap(waysThrough))(
-    'the visible rows do not depend on how many assets a token lists: %s',
-    async (path) => {
-      const few = await all(path, bearer('few'));
-      expect(few.items).toEqual((await all(path, bearer('many'))).items);
+      expect((await all(path, bearer('many'))).items).toEqual((await all(path, few)).items);
     },
   );
 

@@ -351,6 +351,16 @@ describe('the headers of answers', () => {
 });
 
 describe('a closing server', () => {
+  /** Two connections that have received an answer. */
+  const openAnswered = async (port: number) => {
+    const sockets = [open(port), open(port)];
+    for (const socket of sockets) {
+      socket.write(request('/healthz'));
+      await once(socket, 'data');
+    }
+    return sockets;
+  };
+
   test('it lets a slow client finish reading a large answer, and accepts no new connections', async () => {
     const server = await serve(fillLarge).server;
     const port = await listening(server);
@@ -390,11 +400,7 @@ describe('a closing server', () => {
   test('it answers requests sent before clients could know that it closes', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
-    const sockets = [open(port), open(port)];
-    for (const socket of sockets) {
-      socket.write(request('/healthz'));
-      await once(socket, 'data');
-    }
+    const sockets = await openAnswered(port);
     for (const socket of sockets) socket.write(request('/public/beta/environments'));
     const closed = server.close();
     for (const { status, head } of await Promise.all(sockets.map((socket) => lastAnswer(socket))))
@@ -415,11 +421,7 @@ describe('a closing server', () => {
   test('it does not wait for idle keep-alive connections', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
-    const sockets = [open(port), open(port)];
-    for (const socket of sockets) {
-      socket.write(request('/healthz'));
-      await once(socket, 'data');
-    }
+    const sockets = await openAnswered(port);
     await server.close();
     for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
   });
