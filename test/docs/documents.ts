@@ -1,9 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type DocumentSection, FENCED, sectionsOf } from './markdown.ts';
-
-export { rowsOf, sectionsOf } from './markdown.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -25,6 +22,44 @@ export function allDocuments(): Document[] {
     .map((name) => join('docs', name));
   return [...atRoot, ...inDocs].sort().map(readDocument);
 }
+
+interface DocumentSection {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** The sections that start with a heading of this level, up to the next heading of this or a higher level. */
+export function sectionsOf({ text }: Pick<Document, 'text'>, level: number): DocumentSection[] {
+  const heading = new RegExp(`^#{${level}} (.+)$`);
+  const end = new RegExp(`^#{1,${level}} `);
+  const sections: { title: string; lines: string[] }[] = [];
+  let isInside = false;
+  for (const line of text.replaceAll(FENCED, '').split('\n')) {
+    const title = heading.exec(line)?.[1];
+    if (end.test(line)) isInside = title !== undefined;
+    if (title !== undefined) sections.push({ title, lines: [] });
+    else if (isInside) sections.at(-1)?.lines.push(line);
+  }
+  return sections.map(({ title, lines }) => ({ title, text: lines.join('\n') }));
+}
+
+/** The rows of the tables in a text without their headings, as lists of cells. */
+export function rowsOf({ text }: Pick<DocumentSection, 'text'>): string[][] {
+  const lines = text.split('\n');
+  return lines
+    .filter((line, i) => line.startsWith('|') && !isRule(line) && !isRule(lines[i + 1] ?? ''))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+/** Code blocks with their info string: the language and, for `sh`, how the block is run. */
+const FENCED = /^```([^\n]*)\n([\s\S]*?)^```$/gm;
+
+const isRule = (line: string): boolean => /^\|[-:| ]+\|$/.test(line);
 
 export function sectionOf(document: Pick<Document, 'text'>, title: string): DocumentSection {
   const found = [2, 3].flatMap((level) => sectionsOf(document, level)).find((section) => section.title === title);
