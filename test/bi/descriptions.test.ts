@@ -1,11 +1,11 @@
 import { DuckDBInstance } from '@duckdb/node-api';
-import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS } from '../../schema/metrics.ts';
 import { ACCEPTED_VALUES } from '../../src/bi/dbt.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { testSchema } from '../support/postgres.ts';
 import { DBT, OSSIE } from './forms.ts';
 import { contentOf, filesOf, misfits } from './setup.ts';
 
@@ -85,12 +85,12 @@ describe('the sources for dbt', () => {
     const fresh = tables.filter(({ config }) => config !== undefined);
     expect(fresh.map(({ name }) => name)).toEqual(['mirror_environments']);
     const sql = `select ${fresh[0]?.config?.loaded_at_field} as loaded from (select '2026-11-20T04:10:00.123456Z' as mirrored_at) t`;
-    const postgres = await PGlite.create();
-    expect((await postgres.query(sql)).rows).toEqual([{ loaded: new Date('2026-11-20T04:10:00.123Z') }]);
-    await postgres.close();
+    const us = String(Date.parse('2026-11-20T04:10:00.123Z') * 1000 + 456);
+    const { ask } = await testSchema();
+    expect(await ask(`select (extract(epoch from loaded) * 1e6)::bigint as us from (${sql})`)).toEqual([{ us }]);
     const duck = await (await DuckDBInstance.create(':memory:')).connect();
     const read = await duck.runAndReadAll(`select epoch_us(loaded) as us from (${sql})`);
-    expect(read.getRowsJson()).toEqual([[String(Date.parse('2026-11-20T04:10:00.123Z') * 1000 + 456)]]);
+    expect(read.getRowsJson()).toEqual([[us]]);
     duck.closeSync();
   });
 });

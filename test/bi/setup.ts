@@ -33,9 +33,11 @@ export function archived(name: string, places: Partial<typeof PLACES> = {}): Map
   return new Map(entries.map(([path, bytes]) => [path, contentOf({ bytes })]));
 }
 
+/** Compiles each schema once. */
+const ajv = new Ajv2020({ allErrors: true, strict: false });
+
 /** How a value violates its schema. */
 export function misfits(form: object, value: unknown): unknown[] {
-  const ajv = new Ajv2020({ allErrors: true, strict: false });
   ajv.validate(form, value);
   return ajv.errors ?? [];
 }
