@@ -18,8 +18,9 @@ export interface Comparison {
   readonly differing: Readonly<Record<string, string>>;
 }
 
-/** Adds a line to the table that is printed after all tests. */
-export function noteComparison(comparison: Comparison): void {
+/** Adds a line to the table that is printed after all tests, for a tool that found no difference. */
+export function noteEqual({ tool, version, what }: Pick<Comparison, 'tool' | 'version' | 'what'>, count: number): void {
+  const comparison: Comparison = { tool, version, what, equal: count, of: count, rows: 0, differing: {} };
   appendFileSync(inject('comparisons'), `${JSON.stringify(comparison)}\n`);
 }
 

@@ -7,14 +7,14 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import { flagOf } from '../../src/settings/option-error.ts';
 import { ROOT } from '../cli/setup.ts';
 import { folder } from '../export/setup.ts';
-import { noteComparison, runLines } from './consumer.ts';
+import { noteEqual, runLines } from './consumer.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const REQUIREMENTS = readFileSync(join(import.meta.dirname, 'requirements.txt'), 'utf8');
 
 function noteValid(tool: string, what: string, count: number): void {
   const [, version = ''] = new RegExp(`^${tool}==(.*)$`, 'm').exec(REQUIREMENTS) ?? [];
-  noteComparison({ tool, version, what, equal: count, of: count, rows: 0, differing: {} });
+  noteEqual({ tool, version, what }, count);
 }
 
 test('check-jsonschema finds that the example for GitHub Actions is a workflow', async () => {

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ENVS } from './awkward-mirror.ts';
-import { noteComparison, runLines } from './consumer.ts';
+import { noteEqual, runLines } from './consumer.ts';
 import { isMonitoringInstalled, type Monitoring, startMonitoring } from './monitoring.ts';
 import { ALERTMANAGER_VERSION } from './places.ts';
 
@@ -17,7 +17,7 @@ describe.runIf(isMonitoringInstalled)('the metrics of obsync serve and obsync wo
   afterAll(() => monitoring.end());
 
   const note = (tool: string, what: string, count: number, of = version): void =>
-    noteComparison({ tool, version: of, what, equal: count, of: count, rows: 0, differing: {} });
+    noteEqual({ tool, version: of, what }, count);
 
   test('promtool and amtool find nothing to criticize in the metrics, the rules and the files of docs/serve.md', async () => {
     await runLines(monitoring.lines, monitoring.cwd, {});

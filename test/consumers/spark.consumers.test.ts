@@ -1,8 +1,9 @@
-import { cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { versionsOf } from '../export/delta-setup.ts';
+import { copyOf } from '../export/faults.ts';
 import { ALL_RELATIONS, exportOf, folder } from '../export/setup.ts';
 import { changeAssets, changeMirror, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
 import { expectReads } from './consumer.ts';
@@ -42,8 +43,7 @@ const LATER_EXPORTS = 11;
 
 /** A copy of a Delta export without the commits up to its checkpoints, and the tables that have one. */
 function withoutOldCommits(from: string, { mirror, tables }: ExportState): ReadExport {
-  const to = folder();
-  cpSync(from, to, { recursive: true });
+  const to = copyOf(from);
   const hasCheckpoint = ([table]: readonly [string, unknown]): boolean => {
     const log = join(to, table, '_delta_log');
     const newest = readdirSync(log).findLast((name) => name.endsWith('.checkpoint.parquet'));
@@ -64,10 +64,9 @@ describe.runIf(DELTA_JARS.every((jar) => existsSync(jar)))('Spark', () => {
     const reads: ReadExport[] = [];
     const exportAs = async (format: keyof typeof folders, nth: string): Promise<void> => {
       await exportOf(mirror, folders[format], { format, views: true });
-      const to = folder();
-      cpSync(folders[format], to, { recursive: true });
       const states = [{ mirror: writeExpected(mirror), tables: ALL_TABLES }];
-      reads.push({ what: `${format} export by folder, ${nth} export`, folder: to, format, states });
+      const what = `${format} export by folder, ${nth} export`;
+      reads.push({ what, folder: copyOf(folders[format]), format, states });
     };
     await exportAs('parquet', 'first');
     changeMirror(mirror);
