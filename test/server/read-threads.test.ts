@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { type AdmittedRequest, answersHere, type EndpointAnswers } from '../../src/server/answers.ts';
 import { makeCursorKey } from '../../src/server/mirror-reads.ts';
@@ -11,17 +12,17 @@ const reader = (name: string): Principal => rootToken(name, name).reader;
 const ALL = reader('all');
 const OPTIONS = { pageMax: 2000, weights: new Map(), cursorKey: makeCursorKey() };
 
-/** Enough tables for an aggregate to take a while. */
-const TABLES = 60_000;
-const fillTables: Parameters<typeof serve>[0] = ({ connection }) =>
-  void connection
-    .prepare(
-      `insert into assets (env_id, id, name, kind, path, source_type, data_platform, db_name, schema_name, table_name,
+const fillTables =
+  (count: number) =>
+  ({ connection }: MirrorFile) =>
+    void connection
+      .prepare(
+        `insert into assets (env_id, id, name, kind, path, source_type, data_platform, db_name, schema_name, table_name,
          materialization, mirrored_at)
        with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
        select 'e', 'a' || i, 'n', 'table', 'models/marts/area/' || i, 'dbt', 's', 'd', 's', 't', 'view', ? from n`,
-    )
-    .run(TABLES, NOW);
+      )
+      .run(count, NOW);
 
 const HEAVY: Omit<AdmittedRequest, 'reader'> = {
   operationId: 'aggregateAssetHealthScores',
@@ -30,11 +31,12 @@ const HEAVY: Omit<AdmittedRequest, 'reader'> = {
 };
 const LIGHT: Omit<AdmittedRequest, 'reader'> = { operationId: 'listEnvironments', params: {}, query: {} };
 
-const { mirror, server } = serve(fillTables, { threads: 1 });
+/** With enough tables for an aggregate to take a while. */
+const { mirror, server } = serve(fillTables(60_000), { threads: 1 });
 
 /** Threads over the same file, stopped when the test ends. */
-function open(count: number): EndpointAnswers {
-  const answers = answersInThreads(count, { path: mirror.path, ...OPTIONS });
+function open(count: number, { path } = mirror): EndpointAnswers {
+  const answers = answersInThreads(count, { path, ...OPTIONS });
   onTestFinished(() => answers.close());
   return answers;
 }
@@ -110,7 +112,7 @@ describe('reader threads', () => {
   });
 
   test('a reader’s restrictions apply in every thread, and new ones from the next request on', async () => {
-    const answers = open(2);
+    const answers = open(2, serve(fillTables(20)).mirror);
     const count = async (paths: readonly string[] | null) => {
       const { reader: all } = rootToken('same name', '');
       const by: Principal = { ...all, paths };
@@ -119,7 +121,7 @@ describe('reader threads', () => {
     };
     expect(await count(['models/marts/area/7'])).toEqual([1, 1, 1]);
     expect(await count(['models/marts/area/8', 'models/marts/area/9'])).toEqual([2, 2, 2]);
-    expect(await count(null)).toEqual([TABLES, TABLES, TABLES]);
+    expect(await count(null)).toEqual([20, 20, 20]);
     expect(await count([])).toEqual([0, 0, 0]);
   });
 
