@@ -27,6 +27,12 @@ export function keepFigures(heading: string, legend?: string): void {
   writeFileSync(FIGURES, kept.map((part) => `${part.trim()}\n`).join('\n'));
 }
 
+/** The cell that says whether a bound holds, empty without a bound. If it does not, the process exits 1. */
+export function verdict(holds: boolean | null): string {
+  if (holds === false) process.exitCode = 1;
+  return holds === null ? '' : holds ? 'yes' : 'NO';
+}
+
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

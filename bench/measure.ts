@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { buildSync } from 'esbuild';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
@@ -111,15 +113,10 @@ export async function serve(world: WorldSize): Promise<{ server: ChildProcess; b
   return { server, baseUrl: `http://127.0.0.1:${port}` };
 }
 
-export function ended(child: ChildProcess): Promise<{ code: number | null; out: string; errors: string }> {
-  const said = { out: '', errors: '' };
-  child.stdout?.on('data', (chunk) => {
-    said.out += chunk;
-  });
-  child.stderr?.on('data', (chunk) => {
-    said.errors += chunk;
-  });
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
+export async function ended(child: ChildProcess): Promise<{ code: number | null; out: string; errors: string }> {
+  const said = [child.stdout, child.stderr].map((output) => (output === null ? '' : text(output)));
+  const [[code], out = '', errors = ''] = await Promise.all([once(child, 'close'), ...said]);
+  return { code, out, errors };
 }
 
 function sizeOf(path: string, packed: string): Size {

@@ -11,7 +11,7 @@ const MIB = 2 ** 20;
 export const RUNS = 3;
 
 /** An upper limit: a ratio within one run of the benchmark, or a count. */
-export interface Bound {
+interface Bound {
   readonly what: string;
   readonly found: number;
   readonly most: number;
