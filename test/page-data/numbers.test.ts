@@ -4,7 +4,6 @@ import { latestTestExecutions, testExecutions, tests } from '../../schema/data-t
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { assetColumns, assetDetail } from '../../src/page-data/asset-detail.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
-import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { asset, assetEdge, column, insert, NOW, run, test_ } from '../server/fixture.ts';
@@ -156,16 +155,5 @@ describe('the flag that an answer was cut', () => {
     const found = seen((reads) => trends(reads, ALL, { by: 'test_type', days: 3, until: NOW }));
     const most = numbered(count).toReversed().slice(0, 20);
     expect([found.groups.map(({ name }) => name), found.cut]).toEqual([most.map((n) => `type ${n}`), cut]);
-  });
-
-  test.each([
-    [50, false],
-    [51, true],
-  ])('a search with %i matches shows the first 50, and cut is %s', (count, cut) => {
-    const { seen } = mirrorOf(({ db }) => {
-      for (const n of numbered(count)) insert(db, assets, asset(n, { name: `orders ${n}` }));
-    });
-    const found = seen((reads) => searchAssets(reads, ALL, 'orders'));
-    expect([found.rows.map(({ id }) => id), found.cut]).toEqual([numbered(50), cut]);
   });
 });

@@ -5,7 +5,6 @@ import { lineageOf } from '../../src/page-data/asset-graph.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
 import { mirrorTrust } from '../../src/page-data/mirror-trust.ts';
 import { neighboursOf } from '../../src/page-data/neighbours.ts';
-import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { TEST_GROUPINGS, type TestGrouping } from '../../src/page-data/test-groups.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
@@ -15,6 +14,8 @@ import { ALL, mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
 
 const WHOLE = { limit: 1000, offset: 0 };
+
+const { seen, rows: select } = mirrorOf();
 
 /** Layers of assets with diamonds, cycles, deleted assets in between, and edges to assets never mirrored. */
 function tangled() {
@@ -89,12 +90,11 @@ describe('the asset graph, compared with the lineage views', () => {
 
 describe('failingNow', () => {
   test('every failing sub-test is listed once, with its number of downstream assets', () => {
-    const { seen, rows } = mirrorOf();
     const { total, rows: shown } = seen((reads) => failingNow(reads, ALL, WHOLE));
-    const failing = rows("select sub_test_unique_id as id from failing_tests where env_id = 'e' order by 1");
+    const failing = select("select sub_test_unique_id as id from failing_tests where env_id = 'e' order by 1");
     expect(total).toBe(failing.length);
     expect(shown.map((row) => row.sub_test_unique_id).toSorted()).toEqual(failing.map(({ id }) => id));
-    const reached = rows(`select sub_test_unique_id as id, count(*) as n, sum(downstream_kind is 'bi') as bi
+    const reached = select(`select sub_test_unique_id as id, count(*) as n, sum(downstream_kind is 'bi') as bi
       from failing_test_impact where env_id = 'e' group by 1`);
     for (const { id, n, bi } of reached) {
       const row = shown.find((each) => each.sub_test_unique_id === id);
@@ -103,7 +103,7 @@ describe('failingNow', () => {
   });
 
   test('errors come before failures and warnings; within a status, more downstream assets come first', () => {
-    const { rows } = mirrorOf().seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
     const statuses = rows.map(({ status }) => status);
     expect(statuses).toEqual(statuses.toSorted((a, b) => 'ERROR FAIL WARN'.indexOf(a) - 'ERROR FAIL WARN'.indexOf(b)));
     const severe = rows.filter(({ status, severity }) => status === 'FAIL' && severity === 'ERROR');
@@ -112,7 +112,6 @@ describe('failingNow', () => {
   });
 
   test('the pages of the list add up to the whole list', () => {
-    const { seen } = mirrorOf();
     const { total, rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
     const parts = Array.from({ length: Math.ceil(total / 3) }, (_, i) =>
       seen((reads) => failingNow(reads, ALL, { limit: 3, offset: i * 3 })),
@@ -122,7 +121,7 @@ describe('failingNow', () => {
   });
 
   test('a failing sub-test has the start of its open incident, its last runs, and the nearest failing ancestor', () => {
-    const { rows } = mirrorOf().seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
     const of = (id: string) => rows.find((row) => row.test_id === `${id}:test`);
     expect(of('m1')).toMatchObject({
       since: '2026-11-17T00:00:00.000000Z',
@@ -157,9 +156,8 @@ describe('trends', () => {
   };
 
   test.each(TEST_GROUPINGS)('trends by %s agree with the daily view', (by) => {
-    const { seen, rows } = mirrorOf();
     const { view, name } = VIEWS[by];
-    const daily = rows(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
+    const daily = select(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
     const { days, groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: NOW }));
     expect(days).toEqual(Array.from({ length: 12 }, (_, i) => `2026-11-${String(i + 9).padStart(2, '0')}`));
     const shown = groups.flatMap((group) =>
@@ -174,12 +172,11 @@ describe('trends', () => {
   });
 
   test('trends without a grouping cover all tests and agree with the incidents view', () => {
-    const { seen, rows } = mirrorOf();
     const [all, ...none] = seen((reads) => trends(reads, ALL, { by: null, days: 12, until: NOW })).groups;
     expect([all?.name, none]).toEqual([null, []]);
-    const daily = rows("select run_count from test_runs_daily where env_id = 'e' order by day");
+    const daily = select("select run_count from test_runs_daily where env_id = 'e' order by day");
     expect(all?.run_count).toEqual([0, ...daily.map((row) => row['run_count']), 0]);
-    const [incidents] = rows(`select count(*) as n, count(resolved_at) as resolved, avg(hours_to_resolve) as hours,
+    const [incidents] = select(`select count(*) as n, count(resolved_at) as resolved, avg(hours_to_resolve) as hours,
       sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
     const sum = (counts: readonly number[] = []) => counts.reduce((a, b) => a + b, 0);
     expect(sum(all?.incidents_opened)).toBe(incidents?.['n']);
@@ -188,10 +185,9 @@ describe('trends', () => {
   });
 
   test('trends of a few days include incidents that began long before', () => {
-    const { seen, rows } = mirrorOf();
     const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: NOW })).groups[0];
     const [expected] =
-      rows(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
+      select(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
       sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
     const sum = (counts: readonly number[] = []) => counts.reduce((a, b) => a + b, 0);
     expect({
@@ -202,8 +198,7 @@ describe('trends', () => {
   });
 
   test('incidents of disabled or deleted tests do not count as open', () => {
-    const { seen, rows } = mirrorOf();
-    const open = rows(
+    const open = select(
       "select test_id from test_incidents where env_id = 'e' and resolved_at is null and test_disabled = 1",
     );
     expect(open.length).toBeGreaterThan(0);
@@ -215,10 +210,9 @@ describe('trends', () => {
   });
 
   test('trends have the mean scores of each day, the total first', () => {
-    const { seen, rows } = mirrorOf();
     const { health } = seen((reads) => trends(reads, ALL, { by: null, days: 3, until: NOW }));
     const mean = (day: string) =>
-      rows(
+      select(
         `select avg(score) as mean from health_daily where env_id = 'e' and dimension = 'total' and day = '${day}'`,
       )[0];
     expect(health.map(({ dimension }) => dimension)).toEqual(['total', 'accuracy']);
@@ -228,10 +222,9 @@ describe('trends', () => {
 
 describe('untestedTables', () => {
   test('live tables are listed by downstream assets, most first, and agree with the coverage view', () => {
-    const { seen, rows } = mirrorOf();
     const found = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true }));
     const coverage =
-      rows(`select asset_id, test_count, column_count, tested_column_count, downstream_count, downstream_bi_count
+      select(`select asset_id, test_count, column_count, tested_column_count, downstream_count, downstream_bi_count
       from coverage_by_impact where env_id = 'e' order by asset_id`);
     const shown = found.rows.map(
       ({ asset: { id }, db_name: _, schema_name: __, owners: ___, downstream_cut: ____, ...row }) => ({
@@ -252,31 +245,13 @@ describe('untestedTables', () => {
   });
 
   test('tested tables are listed only on request', () => {
-    const { total, rows } = mirrorOf().seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: false }));
+    const { total, rows } = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: false }));
     expect([total, rows.map((row) => row.asset.id)]).toEqual([2, ['o4', 'm5'].toSorted()]);
   });
 });
 
-describe('searchAssets, assetDetail and neighboursOf', () => {
-  test('a search matches name and path, ranks prefixes first and takes wildcards literally', () => {
-    const { seen } = mirrorOf(({ db }) => {
-      for (const [id, name, path] of [
-        ['1', 'the orders', 'x'],
-        ['2', 'Orders', 'x'],
-        ['3', 'orders_daily', 'x'],
-        ['4', 'customers', 'orders/x'],
-        ['5', '100%', 'x'],
-      ] as const)
-        insert(db, assets, asset(id, { name, path }));
-    });
-    const found = (text: string) => seen((reads) => searchAssets(reads, ALL, text)).rows.map(({ id }) => id);
-    expect(found('orders')).toEqual(['2', '3', '1', '4']);
-    expect(found('_')).toEqual(['3']);
-    expect([found('%'), found(' '), found('\\')]).toEqual([['5'], [], []]);
-  });
-
+describe('assetDetail and neighboursOf', () => {
   test('an asset has its tests, failing ones first, and no details once it is deleted', () => {
-    const { seen } = mirrorOf();
     const detail = seen((reads) => assetDetail(reads, ALL, 'm1'));
     expect(detail?.tests).toMatchObject([{ test_id: 'm1:test', status: 'FAIL' }]);
     expect(detail).toMatchObject({ column_count: 3, tags: ['tag', 'tag of m1'], test_count: 1 });
@@ -285,7 +260,6 @@ describe('searchAssets, assetDetail and neighboursOf', () => {
   });
 
   test('neighbours are listed failing ones first, each with its own number of neighbours', () => {
-    const { seen } = mirrorOf();
     const query = { of: 'assets', direction: 'downstream', limit: 2, offset: 0 } as const;
     const { total, rows } = seen((reads) => neighboursOf(reads, ALL, { ...query, id: 'm4' })) ?? { total: 0, rows: [] };
     expect(total).toBe(3);
@@ -301,7 +275,6 @@ describe('mirrorTrust', () => {
   const EVERYTHING = { environments: null, deniedScopes: [], seesSomeAssets: false };
 
   test('a stream has its live, held-back and rejected rows, and the time up to which it is complete', () => {
-    const { seen } = mirrorOf();
     const { environments, last_run } = seen((reads) => mirrorTrust(reads, EVERYTHING, CATALOGUE));
     const streams = environments.find(({ env_id }) => env_id === 'e')?.streams ?? [];
     const named = (name: string) => streams.find(({ stream }) => stream === name);
