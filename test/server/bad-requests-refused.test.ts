@@ -14,25 +14,14 @@ describe('an object that does not exist', () => {
     `nowhere/${CARD.slice(2)}`,
     'unlisted/assets',
     'E/assets',
-    'e/assets/nothing',
-    'e/assets/gone',
     'e/assets/tables/bi',
-    'e/assets/tables/gone',
     'e/assets/bi/a',
-    'e/columns/nothing',
-    'e/columns/gone',
-    'e/tests/nothing',
-    'e/tests/gone',
     'e/tests/nothing/executions',
     'e/tests/gone/executions',
     'e/tests/gone/executions/gone1',
-    `${RUNS}/nothing`,
     `${RUNS}/u1`,
-    'e/latest-test-executions/nothing',
     'e/latest-test-executions/gone1',
     'e/asset-health-scores/a',
-    'e/asset-health-scores/old',
-    'e/asset-health-scores/gone',
     'e/asset-lineage/a',
     'e/column-lineage/a',
     'e/nothing',
@@ -76,23 +65,12 @@ describe('a missing permission, checked before anything else', () => {
 
   const LIMITED = { authorization: 'Bearer limited' };
 
-  test.each(['f/tests', 'f/tests/t', 'nowhere/tests', 'f/tests?limit=0', 'f/asset-health-scores/aggregate'])(
-    'a token of another environment is 403 permission_denied: %s',
+  test.each(['f/tests?limit=0', 'nowhere/tests', 'e/assets/nothing', `${CARD}?ids=nothing`])(
+    'a token of another environment or without the scope is 403 permission_denied: %s',
     async (path) => {
       expectRefusal(await get(path, LIMITED), 403, 'permission_denied');
     },
   );
-
-  test.each([
-    'e/assets',
-    'e/assets/a',
-    'e/assets/nothing',
-    'e/columns',
-    'e/asset-health-scores',
-    `${CARD}?ids=nothing`,
-  ])('a token without the scope is 403 permission_denied: %s', async (path) => {
-    expectRefusal(await get(path, LIMITED), 403, 'permission_denied');
-  });
 });
 
 describe('a malformed request', () => {

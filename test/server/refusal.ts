@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
-import { assetHealthScores } from '../../schema/health.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { asset, column, insert, NOW, restricted, run, type Served, serve, test_ } from './fixture.ts';
 
@@ -37,11 +36,6 @@ export const serveSmallWorld = (): Served =>
       );
       insert(db, testExecutions, runs);
       insert(db, latestTestExecutions, runs);
-      const score = { env_id: 'e', score: 1, test_count: 1, mirrored_at: NOW };
-      insert(db, assetHealthScores, [
-        { ...score, asset_id: 'old', bucket_at: '2026-11-01T00:00:00.000000Z' },
-        { ...score, asset_id: 'gone', bucket_at: NOW },
-      ]);
     },
     { keys: () => KEYS },
   );

@@ -4,6 +4,7 @@ import type { FeedName } from '../../src/streams/catalogue.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
 import { asset, NOW, serve } from './fixture.ts';
+import { expectRefusal } from './refusal.ts';
 import { fillWorld, hour, keyOf, samplesOf, WEEK_AGO } from './specification-world.ts';
 
 const { get, all } = serve(fillWorld);
@@ -101,10 +102,7 @@ describe('get-ones', () => {
       listed.add(body.sub_test_unique_id === id ? id : keyOf(body));
     }
     expect([...listed]).toEqual(there);
-    for (const id of not) {
-      const { status, body } = await get(`e/${path}${encodeURIComponent(id)}`);
-      expect([id, status, body.error?.code]).toEqual([id, 404, 'not_found']);
-    }
+    for (const id of not) expectRefusal(await get(`e/${path}${encodeURIComponent(id)}`), 404, 'not_found');
   });
 
   test('an item is the same as in its list', async () => {
