@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { assetLineage, assets, columns } from '../../schema/assets.ts';
+import { assets, columns } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { assetColumns, assetDetail } from '../../src/page-data/asset-detail.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
-import { asset, assetEdge, column, insert, NOW, run, test_ } from '../server/fixture.ts';
+import { asset, column, insert, insertMany, NOW, run, test_ } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
 const WHOLE = { limit: 1000, offset: 0 };
@@ -122,7 +122,7 @@ describe('the flag that an answer was cut', () => {
   const hub = (width: number) =>
     withAsset((writing) => {
       fillResults(writing, 't', ['FAIL']);
-      for (const n of numbered(width)) insert(writing.db, assetLineage, assetEdge('x', n));
+      insertMany(writing, 'asset_lineage', width, { upstream_asset_id: "'x'", downstream_asset_id: 'i' });
     });
 
   test.each([
