@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout as sleepFor } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openLastingConnection } from '../../../src/destination/postgres/lasting-connection.ts';
 import { isTransient } from '../../../src/destination/postgres/lost-connection.ts';
@@ -128,23 +129,24 @@ describe.each(['direct', 'behind a pooler'])('a long-running statement, %s', (wa
 /** If one of them gets no answer, the connection is given up before the second one. */
 const QUESTIONS = 3;
 
+const SILENCE_MS = 1000;
+
 test('a slow reader of a result keeps its connection', async () => {
   const schema = await testSchema();
   onTestFinished(() => schema.drop());
   const proxy = await cuttingProxy(schema.serverUrl);
   onTestFinished(() => proxy.close());
-  const address = addressAt(schema.url, 100);
-  const pool = openPool({ ...address, maxConnections: 1 });
+  const pool = openPool({ ...addressAt(schema.url, ENOUGH_MS), maxConnections: 1 });
   onTestFinished(() => pool.close());
   await pool.session((connection) => migratePostgres(connection, schema.schema));
-  const through = addressAt(schema.url.replace(new URL(schema.serverUrl).host, new URL(proxy.url).host), 100);
+  const through = addressAt(schema.url.replace(new URL(schema.serverUrl).host, new URL(proxy.url).host), SILENCE_MS);
   const sql = 'select n from generate_series(1, 5000) as n';
   const result = await queryPostgres(through, { sql, parameters: [], bigints: false, timeoutSeconds: 0 });
   let rows = 0;
   for await (const portion of result.portions) {
-    rows += portion.length;
     // Longer than the allowed silence.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    if (rows === 0) await sleepFor(2 * SILENCE_MS);
+    rows += portion.length;
   }
   expect(rows).toBe(5000);
 });
