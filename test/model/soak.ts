@@ -3,7 +3,7 @@
  * code 1 and prints how to replay it. Environment variables:
  * - OBSYNC_RUNS: number of histories, by default 10 000
  * - OBSYNC_SEED: the seed, by default taken from the clock
- * - OBSYNC_FROM: how many of its first histories to skip (a multiple of 100), to resume a stopped soak
+ * - OBSYNC_FROM: resumes a soak that was stopped after it had printed this number of histories
  * - OBSYNC_WORKERS: number of processes, by default one per core
  * - OBSYNC_TWINS=1: adds a twin in PostgreSQL to each mirror, which must give the same answers and rows
  * - OBSYNC_PROPERTY, OBSYNC_PATH: replay one failed history, together with the seed
@@ -16,6 +16,8 @@ import { PROPERTIES, type Property, propertiesOf } from './properties.ts';
 
 /** Histories of one property and seed for one process. */
 interface Batch {
+  /** How many histories come before it. */
+  readonly start: number;
   readonly property: Property['id'];
   readonly seed: number;
   readonly runs: number;
@@ -35,7 +37,7 @@ async function loadProperties(): Promise<readonly Property[]> {
   return properties;
 }
 
-async function runBatch({ property: id, seed, runs, path }: Batch): Promise<string | null> {
+async function runBatch({ property: id, seed, runs, path }: Omit<Batch, 'start'>): Promise<string | null> {
   const { property } = (await loadProperties()).find((each) => each.id === id) as Property;
   const details = await fc.check(property, { seed, numRuns: runs, ...(path ? { path, endOnFailure: true } : {}) });
   if (!details.failed) return null;
@@ -45,18 +47,23 @@ async function runBatch({ property: id, seed, runs, path }: Batch): Promise<stri
 }
 
 /** Splits every hundred runs by the shares of the properties. Each batch has its own seed. */
-function* planBatches(seed: number, from: number, runs: number): Generator<Batch> {
+function* planBatches(seed: number, from: number, runs: number): Generator<Batch, undefined> {
   for (let drawn = from; drawn < runs; drawn += BATCH_RUNS) {
     const share = Math.min(BATCH_RUNS, runs - drawn) / 100;
     for (const [i, { id, share: ofHundred }] of PROPERTIES.entries())
-      yield { property: id, seed: (seed + drawn * PROPERTIES.length + i) | 0, runs: Math.ceil(share * ofHundred) };
+      yield {
+        start: drawn,
+        property: id,
+        seed: (seed + drawn * PROPERTIES.length + i) | 0,
+        runs: Math.ceil(share * ofHundred),
+      };
   }
 }
 
 /** Runs one process, which takes a batch at a time. @returns the failure, or null */
 function runWorker(
-  batches: Iterator<Batch>,
-  onDone: (runs: number) => void,
+  take: () => Batch | undefined,
+  onDone: (batch: Batch) => void,
   stop: AbortSignal,
 ): Promise<string | null> {
   const worker = fork(import.meta.filename, ['worker']);
@@ -64,14 +71,15 @@ function runWorker(
   return new Promise((resolve) => {
     let batch: Batch | undefined;
     const next = (): void => {
-      batch = batches.next().value as Batch | undefined;
+      batch = take();
       if (batch === undefined) worker.disconnect();
       else worker.send(batch);
     };
     worker.on('message', ({ failure }: { failure: string | null }) => {
       if (failure !== null) return resolve(failure);
-      onDone(batch?.runs ?? 0);
+      const ended = batch as Batch;
       next();
+      onDone(ended);
     });
     worker.on('exit', (code) =>
       resolve(batch === undefined || stop.aborted ? null : `a worker died, ${code}: ${JSON.stringify(batch)}`),
@@ -94,15 +102,23 @@ async function soak(): Promise<string | null> {
   const batches = planBatches(seed, from, runs);
   const stop = new AbortController();
   const start = performance.now();
-  let [done, printed] = [from, from];
-  const onDone = (more: number): void => {
-    done += more;
-    if (done - printed < runs / 20 && done < runs) return;
-    printed = done;
-    console.log(`${done} histories, ${Math.round((performance.now() - start) / 1000)} s`);
+  // Batches are taken in order, so all histories before the first of these have been played.
+  const running = new Set<Batch>();
+  const take = (): Batch | undefined => {
+    const { value: batch } = batches.next();
+    if (batch) running.add(batch);
+    return batch;
+  };
+  let printed = from;
+  const onDone = (batch: Batch): void => {
+    running.delete(batch);
+    const played = Math.min(runs, ...[...running].map((each) => each.start));
+    if (played - printed < runs / 20 && running.size > 0) return;
+    printed = played;
+    console.log(`${played} histories, ${Math.round((performance.now() - start) / 1000)} s`);
   };
   const all = Array.from({ length: workers }, async () => {
-    const failure = await runWorker(batches, onDone, stop.signal);
+    const failure = await runWorker(take, onDone, stop.signal);
     if (failure !== null) stop.abort();
     return failure;
   });
