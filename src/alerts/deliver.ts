@@ -48,12 +48,12 @@ export interface ChannelSender {
 /** A channel that is reached at a URL. */
 type UrlChannel = Pick<AlertChannel, 'name'> & { readonly url: string };
 
-/** `ca` are additional certificates in PEM. */
+/** `ca`: additional certificates, in PEM. */
 export function openSender(ca: string | null): ChannelSender {
   const dispatchers = new Map<string, ReturnType<typeof openDispatcher>>();
   const dispatcherOf = ({ name }: Pick<AlertChannel, 'name'>, origin: string) => {
-    const usual = { ca, concurrency: 1, timeoutMs: DELIVERY_MS };
-    const opened = dispatchers.get(name) ?? openDispatcher({ ...usual, proxies: proxiesOf(origin, process.env) });
+    const proxies = proxiesOf(origin, process.env);
+    const opened = dispatchers.get(name) ?? openDispatcher({ proxies, ca, concurrency: 1, timeoutMs: DELIVERY_MS });
     dispatchers.set(name, opened);
     return opened;
   };

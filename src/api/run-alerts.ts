@@ -8,7 +8,7 @@ import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-sett
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
-/** The time limit of all deliveries; after a signal they end at the second one (R27). */
+/** `SENDING_MS` limits all deliveries of a run; after a signal, `STOPPING_MS` does (R27). */
 const [SENDING_MS, STOPPING_MS] = [60_000, 4000];
 
 /** What is told about a run: that it began, what it decided, and how it ended. */

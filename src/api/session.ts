@@ -72,7 +72,7 @@ export function openSource(
     userAgent: 'obsync',
     signal,
     clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },
-    sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
+    sleep: (delayMs, stop) => sleepFor(delayMs, undefined, { signal: stop }),
     random: Math.random,
     lists: LISTS,
     onEvent: onSourceEvent,

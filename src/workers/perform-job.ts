@@ -56,11 +56,12 @@ export const JOB_RESULTS = [
 type JobResult = (typeof JOB_RESULTS)[number];
 
 export type WorkerEvent =
-  | { readonly type: 'begun'; readonly account: string; readonly environment: string | null }
+  /** `environment` is the name of one. */
+  | { readonly type: 'begun'; readonly account: string; readonly environment: string }
   | {
       readonly type: 'job';
       readonly account: string;
-      /** Null for a listing of the environments. */
+      /** Its name; null for a listing of the environments. */
       readonly environment: string | null;
       readonly result: JobResult;
       readonly error: string | null;
@@ -68,7 +69,10 @@ export type WorkerEvent =
     }
   | { readonly type: 'trouble'; readonly message: string };
 
-type JobEnd = Pick<Extract<WorkerEvent, { type: 'job' }>, 'result' | 'error'>;
+interface JobEnd {
+  readonly result: JobResult;
+  readonly error: string | null;
+}
 
 /** Performs one job completely unless the signal is aborted. @throws any error of the database */
 export async function performJob(

@@ -102,10 +102,10 @@ async function claimJob(
   return null;
 }
 
-/** Waits for jobs until the time has passed or the signal is aborted. */
-async function waitFor(jobs: Promise<unknown>, ms: number, ...signals: AbortSignal[]): Promise<void> {
+/** Waits until the jobs have ended, the time has passed, or the signal is aborted. */
+async function waitFor(jobs: Promise<unknown>, ms: number, signal = new AbortController().signal): Promise<void> {
   const ended = new AbortController();
-  await Promise.race([jobs, pause(ms, AbortSignal.any([ended.signal, ...signals]))]);
+  await Promise.race([jobs, pause(ms, AbortSignal.any([ended.signal, signal]))]);
   ended.abort();
 }
 

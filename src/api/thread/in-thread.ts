@@ -23,7 +23,7 @@ export interface RunThread {
   close(): Promise<void>;
 }
 
-/** Listeners that a caller may leave out. */
+/** A watch whose signal and listeners are optional. */
 type OptionalOf<Watch> = { readonly [Name in keyof Watch]?: Watch[Name] | undefined };
 
 /** The thread's file is in the same folder: as JavaScript after the build, as TypeScript in development. */
@@ -75,7 +75,7 @@ export function startRunThread(): RunThread {
   };
 }
 
-/** Gives work a thread, and ends the thread with it. */
+/** Runs the work with a thread of its own, and closes the thread afterwards. */
 export async function withRunThread<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done> {
   const thread = startRunThread();
   try {
