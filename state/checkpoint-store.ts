@@ -15,6 +15,7 @@ export function* loadCheckpoints(env: string): StateStatements<CheckpointOf> {
   const stored = new Map<string, Checkpoint>(
     found.map((row) => [row.stream, withReturns(decode(row), row.returns ?? row.returned_count)]),
   );
+  // Streams that were never read have the returns of their environment, too.
   const [environment] = found.length > 0 ? [] : (yield { sql: RETURNS, values: { env } }).rows;
   const none = withReturns(NO_PROGRESS, Number(found[0]?.returns ?? environment?.['returned_count'] ?? 0));
   return (stream) => stored.get(stream) ?? none;

@@ -1,4 +1,4 @@
-import type { Checkpoint, CheckpointOf, RoundCheckpoint } from '../core/checkpoint.ts';
+import type { Checkpoint, RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import { chooseRound } from '../core/decide/choose-round.ts';
 import { checkpointAfterRound } from '../core/decide/finish-round.ts';
@@ -55,11 +55,10 @@ export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise
     return sync.source.page(absolute(sync, request), counter.request);
   };
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
-  const checkpointOf = await destination.load(stream.name);
-  const markableStreams = findMarkableStreams(stream, checkpointOf);
+  const { checkpoint, markableStreams } = await destination.load(stream);
   const pagingState = { visitedCursors: new Set<string>(), markableStreams, histories };
   try {
-    return await takeSteps(sync, checkpointOf(stream.name), pagingState, only);
+    return await takeSteps(sync, checkpoint, pagingState, only);
   } finally {
     await histories.close();
   }
@@ -265,12 +264,6 @@ async function applyRoundEnd(
   const result = await destination.commit(stream, commit, markableStreams);
   counter.count(result.counts);
   return result.checkpoint;
-}
-
-/** The streams that this one makes marks for. A stream needs no marks before its first scan, which returns all rows. */
-function findMarkableStreams({ marks }: Stream, checkpointOf: CheckpointOf): ReadonlySet<StreamName> {
-  const hasBegun = ({ scanEndedCycle, round }: Checkpoint): boolean => scanEndedCycle !== null || round !== null;
-  return new Set(marks.map(({ stream }) => stream).filter((name) => hasBegun(checkpointOf(name))));
 }
 
 function usesExisting(stream: Stream): boolean {

@@ -108,10 +108,10 @@ async function repairStream(
 ): Promise<void> {
   const { stream } = streamContext;
   const { destination } = work;
-  const checkpoint = (await destination.load(stream.name))(stream.name);
+  const checkpoint = (await destination.load(stream)).checkpoint;
   if (stream.method === 'feed') {
     const start = suspectRound(stream, checkpoint, mismatches, contextOf(work, stream));
-    const beside = withStoredCheckpoint(destination, stream, { stored: checkpoint, start });
+    const beside = withStoredCheckpoint(destination, { stored: checkpoint, start });
     return await readByLoop({ ...work, destination: beside }, streamContext);
   }
   if (stream.method === 'marked') {
@@ -143,15 +143,11 @@ async function readByLoop(work: RepairWork, streamContext: StreamContext): Promi
  */
 function withStoredCheckpoint(
   destination: Destination,
-  { name }: Stream,
   { stored, start }: { readonly stored: Checkpoint; readonly start: RoundCheckpoint },
 ): Destination {
   return {
     ...destination,
-    async load(stream) {
-      const checkpointOf = await destination.load(stream);
-      return (each) => (each === name ? start : checkpointOf(each));
-    },
+    load: async (stream) => ({ ...(await destination.load(stream)), checkpoint: start }),
     async commit(stream, commit, markableStreams) {
       const checkpoint = { ...stored, pageLimit: commit.checkpoint.pageLimit };
       const page: Commit = commit.kind === 'page' ? { ...commit, checkpoint } : { kind: 'page', checkpoint };

@@ -282,7 +282,7 @@ function observeDestination(
   return {
     ...destination,
     load(stream) {
-      currentStream.enterWith(stream as CollectionName);
+      currentStream.enterWith(stream.name as CollectionName);
       return destination.load(stream);
     },
     commit(stream, commit, marking) {

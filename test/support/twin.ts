@@ -206,6 +206,7 @@ async function outcome(answer: Promise<unknown>): Promise<unknown> {
 function printable(value: unknown): unknown {
   if (typeof value === 'string') return shownText(value);
   if (Array.isArray(value)) return value.map(printable);
+  if (value instanceof Set) return new Set([...value].map(printable));
   if (value instanceof Map) return new Map([...value].map(([key, each]) => [printable(key), printable(each)]));
   if (value === null || typeof value !== 'object' || value instanceof Error) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, printable(each)]));

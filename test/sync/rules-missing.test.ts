@@ -122,6 +122,22 @@ function comeAndGo({ mirrored, world, env }: Scene, held: readonly Row[]): void 
   void mirrored.otherRun.saveEnvironments(reconcile(item, missing, now), 1);
 }
 
+test.each([
+  ['after others', { only: ['assets'] }],
+  ['like all others', { maxRequests: 1 }],
+] as const)(
+  'a stream that is first read after a return, %s, is not scanned again because of it (R13)',
+  async (_, first) => {
+    const { mirrored, env } = newScene();
+    await mirrored.sync({ ...first });
+    env.listed = false;
+    await mirrored.sync();
+    env.listed = true;
+    await mirrored.sync();
+    expect(scans(await mirrored.sync())).toEqual([]);
+  },
+);
+
 test('an environment that a concurrent run finds missing and back is scanned once per stream (R13)', async () => {
   let commits = 0;
   for (let nth = 1; nth <= Math.max(commits, 1); nth++) {

@@ -1,3 +1,4 @@
+import type { Checkpoint, CheckpointOf } from '../checkpoint.ts';
 import type { Row, Stream, StreamName } from '../stream.ts';
 import type { RowChange } from './newest-wins.ts';
 
@@ -32,4 +33,10 @@ export function changeMarks(
 export function asDeletion(change: RowChange, existing: Row | undefined): RowChange {
   const isSame = existing !== undefined && existing['deleted_at'] === change.row['deleted_at'];
   return change.kind === 'tombstoned' && !isSame ? { ...change, kind: 'deleted' } : change;
+}
+
+/** The streams that a stream makes marks for; one needs none before its first scan, which returns all rows. */
+export function markableStreams({ marks }: Stream, checkpointOf: CheckpointOf): ReadonlySet<StreamName> {
+  const hasBegun = ({ scanEndedCycle, round }: Checkpoint): boolean => scanEndedCycle !== null || round !== null;
+  return new Set(marks.map(({ stream }) => stream).filter((name) => hasBegun(checkpointOf(name))));
 }

@@ -1,10 +1,17 @@
-import type { Checkpoint, CheckpointOf, LookupRead, Round } from '../checkpoint.ts';
+import type { Checkpoint, LookupRead, Round } from '../checkpoint.ts';
 import type { ExistingRow } from '../decide/difference.ts';
 import type { RowChange } from '../decide/newest-wins.ts';
 import type { PruningRule } from '../decide/retention.ts';
 import type { DecodedRow, RejectedRow } from '../decode/decode.ts';
 import type { Row, Stream, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
+
+/** Where the sync of a stream continues. */
+export interface StreamProgress {
+  readonly checkpoint: Checkpoint;
+  /** The streams that it makes marks for. */
+  readonly markableStreams: ReadonlySet<StreamName>;
+}
 
 /** What the next round depends on in the mirror. */
 export interface RoundFacts {
@@ -229,8 +236,7 @@ export interface OutstandingCounts {
 
 /** One environment of a mirror, as the sync of a stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
-  /** The checkpoints of this stream and of those that it makes marks for. */
-  load(stream: StreamName): Promise<CheckpointOf>;
+  load(stream: Stream): Promise<StreamProgress>;
   facts(stream: Stream, query: FactsQuery): Promise<RoundFacts>;
   /** The mirror's rows under these keys, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;

@@ -1,4 +1,3 @@
-import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
@@ -9,7 +8,14 @@ import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts } from '../sql/lookups.ts';
+import {
+  dueTests,
+  existingRows,
+  existingWithChildren,
+  facts,
+  outstandingCounts,
+  streamProgress,
+} from '../sql/lookups.ts';
 import { pruneHistory } from '../sql/prune-history.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
@@ -49,7 +55,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     (...given: Given): Promise<Result> =>
       withErrors(writeOnce(database, options, (connection) => performOn(connection, statementsOf(...given))));
   return {
-    load: asking(() => loadCheckpoints(envId)),
+    load: asking(streamProgress),
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),

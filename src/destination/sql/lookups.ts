@@ -1,6 +1,14 @@
+import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { ExistingRow } from '../../core/decide/difference.ts';
+import { markableStreams } from '../../core/decide/marks.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
-import type { DueTest, FactsQuery, OutstandingCounts, RoundFacts } from '../../core/ports/destination.ts';
+import type {
+  DueTest,
+  FactsQuery,
+  OutstandingCounts,
+  RoundFacts,
+  StreamProgress,
+} from '../../core/ports/destination.ts';
 import type { RowKeys } from '../../core/ports/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
@@ -56,6 +64,11 @@ function* isBeyond(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlSta
     and ${firstKey(stream)} >= (select min(value) from ${scope.dialect.texts('@keys')}) limit 1`;
   const one = yield* value(scope, sql, { keys: JSON.stringify(keys.map((key) => key[0])) });
   return one === undefined;
+}
+
+export function* streamProgress({ envId }: MirrorScope, stream: Stream): SqlStatements<StreamProgress> {
+  const checkpointOf = yield* loadCheckpoints(envId);
+  return { checkpoint: checkpointOf(stream.name), markableStreams: markableStreams(stream, checkpointOf) };
 }
 
 /** What the next round depends on. */

@@ -1,4 +1,3 @@
-import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { Destination } from '../../core/ports/destination.ts';
@@ -6,7 +5,14 @@ import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts } from '../sql/lookups.ts';
+import {
+  dueTests,
+  existingRows,
+  existingWithChildren,
+  facts,
+  outstandingCounts,
+  streamProgress,
+} from '../sql/lookups.ts';
 import { pruneHistory } from '../sql/prune-history.ts';
 import type { SqlStatements } from '../sql/statements.ts';
 import { perform, portMethods, sqliteScope } from './driver.ts';
@@ -33,7 +39,7 @@ export function createSqliteDestination(mirror: MirrorFile, options: Destination
           .count,
     );
   return {
-    load: asking(() => loadCheckpoints(envId)),
+    load: asking((stream) => streamProgress(scope, stream)),
     facts: asking((stream, query) => facts(scope, stream, { ...query, run })),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),

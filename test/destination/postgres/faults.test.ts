@@ -93,7 +93,7 @@ describe('a commit whose connection is lost', () => {
     const proxy = await cuttingProxy(place.serverUrl);
     onTestFinished(() => proxy.close());
     const through = openedAt(proxy.url, place);
-    await on(through, 'e').load('columns');
+    await on(through, 'e').load(streamOf('columns'));
     const cuts = proxy.cut('commit', when);
     expect(await show(through, 'e')).toEqual(result);
     expect(cuts()).toBe(1);

@@ -67,7 +67,7 @@ export function workbench(make: MakeMirror) {
   ];
 
   async function checkpoint(name: StreamName, env = 'e'): Promise<Checkpoint> {
-    return (await on(env).load(name))(name);
+    return (await on(env).load(stream(name))).checkpoint;
   }
 
   async function commit(
