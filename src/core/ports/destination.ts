@@ -7,7 +7,7 @@ import type { Row, Stream, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 
 /** Where the sync of a stream continues. */
-export interface StreamProgress {
+export interface ResumePoint {
   readonly checkpoint: Checkpoint;
   /** The streams that it makes marks for. */
   readonly markableStreams: ReadonlySet<StreamName>;
@@ -236,7 +236,7 @@ export interface OutstandingCounts {
 
 /** One environment of a mirror, as the sync of a stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
-  load(stream: Stream): Promise<StreamProgress>;
+  load(stream: Stream): Promise<ResumePoint>;
   facts(stream: Stream, query: FactsQuery): Promise<RoundFacts>;
   /** The mirror's rows under these keys, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;

@@ -8,14 +8,7 @@ import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import {
-  dueTests,
-  existingRows,
-  existingWithChildren,
-  facts,
-  outstandingCounts,
-  streamProgress,
-} from '../sql/lookups.ts';
+import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts, resumePoint } from '../sql/lookups.ts';
 import { pruneHistory } from '../sql/prune-history.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
@@ -55,7 +48,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     (...given: Given): Promise<Result> =>
       withErrors(writeOnce(database, options, (connection) => performOn(connection, statementsOf(...given))));
   return {
-    load: asking(streamProgress),
+    load: asking(resumePoint),
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),

@@ -2,13 +2,7 @@ import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { ExistingRow } from '../../core/decide/difference.ts';
 import { markableStreams } from '../../core/decide/marks.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
-import type {
-  DueTest,
-  FactsQuery,
-  OutstandingCounts,
-  RoundFacts,
-  StreamProgress,
-} from '../../core/ports/destination.ts';
+import type { DueTest, FactsQuery, OutstandingCounts, ResumePoint, RoundFacts } from '../../core/ports/destination.ts';
 import type { RowKeys } from '../../core/ports/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
@@ -66,7 +60,7 @@ function* isBeyond(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlSta
   return one === undefined;
 }
 
-export function* streamProgress({ envId }: MirrorScope, stream: Stream): SqlStatements<StreamProgress> {
+export function* resumePoint({ envId }: MirrorScope, stream: Stream): SqlStatements<ResumePoint> {
   const checkpointOf = yield* loadCheckpoints(envId);
   return { checkpoint: checkpointOf(stream.name), markableStreams: markableStreams(stream, checkpointOf) };
 }

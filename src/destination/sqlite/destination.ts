@@ -5,14 +5,7 @@ import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import {
-  dueTests,
-  existingRows,
-  existingWithChildren,
-  facts,
-  outstandingCounts,
-  streamProgress,
-} from '../sql/lookups.ts';
+import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts, resumePoint } from '../sql/lookups.ts';
 import { pruneHistory } from '../sql/prune-history.ts';
 import type { SqlStatements } from '../sql/statements.ts';
 import { perform, portMethods, sqliteScope } from './driver.ts';
@@ -39,7 +32,7 @@ export function createSqliteDestination(mirror: MirrorFile, options: Destination
           .count,
     );
   return {
-    load: asking((stream) => streamProgress(scope, stream)),
+    load: asking((stream) => resumePoint(scope, stream)),
     facts: asking((stream, query) => facts(scope, stream, { ...query, run })),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
