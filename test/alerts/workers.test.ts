@@ -11,8 +11,6 @@ import { fileWith, startReceiver } from './setup.ts';
 
 const DUE = `update obsync_accounts.account_environments set due_at = now() - interval '1 second'`;
 
-const isSynced = (event: WorkEvent): boolean => event.type === 'job' && event.result === 'done';
-
 async function accountsScene(names: readonly string[]) {
   const database = await testDatabase();
   const worlds = await Promise.all(
@@ -26,14 +24,18 @@ async function accountsScene(names: readonly string[]) {
       return world;
     }),
   );
-  /** Runs a worker until it has synced every account once. */
+  /** Runs a worker until its sync of every account has ended. */
   const work = async (alerts: AlertOptions): Promise<WorkEvent[]> => {
     const [events, stop] = [[] as WorkEvent[], new AbortController()];
+    onTestFinished(() => stop.abort());
+    const results = () =>
+      events.flatMap((event) => (event.type === 'job' && event.environment !== null ? [event.result] : []));
     const onProgress = (event: WorkEvent): void => {
       events.push(event);
-      if (events.filter(isSynced).length === names.length) stop.abort();
+      if (results().length === names.length) stop.abort();
     };
     await runWorker({ db: database.url, alerts, signal: stop.signal, onProgress });
+    expect(results()).toEqual(names.map(() => 'done'));
     return events;
   };
   return { ...database, worlds, work };

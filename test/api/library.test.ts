@@ -46,10 +46,10 @@ async function setUp() {
   return { world, server, options: { baseUrl: server.url, token: 'the-token', db: join(folder(), 'm.db') } };
 }
 
-/** The same with their mirror, synced in this thread. */
+/** Like `setUp`, with a mirror synced in this thread. */
 async function setUpSynced() {
   const made = await setUp();
-  await runOnce(syncSettings(made.options), watcherOf({}));
+  expect((await runOnce(syncSettings(made.options), watcherOf({}))).status).toBe('done');
   return made;
 }
 

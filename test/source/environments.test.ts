@@ -2,12 +2,12 @@ import nock from 'nock';
 import { describe, expect, test } from 'vitest';
 import type { Reply } from '../support/api-server.ts';
 import { always, answerWith, SERVICE_URL } from './nock-setup.ts';
-import { error, failureOf } from './setup.ts';
+import { errorReply, failureOf } from './setup.ts';
 
 const page = (id: string, next: string | null): Reply => ({
   body: { items: [{ id }], has_more: next !== null, next_cursor: next },
 });
-const refused = error(400, 'invalid_cursor');
+const refused = errorReply(400, 'invalid_cursor');
 
 describe('the list of environments', () => {
   test.each([[[{ id: 'e' }]], [{ items: [{ id: 'e' }] }]])(
@@ -39,13 +39,13 @@ describe('the list of environments', () => {
   });
 
   test.each<[string, Reply[], string]>([
-    ['403', [error(403, 'permission_denied')], 'The token may lack access to the environment or the view scope.'],
-    ['404', [error(404, 'not_found')], 'Check the base URL.'],
-    ['404 without envelope', [error(404)], 'Check the base URL.'],
-    ['400 invalid_cursor', [error(400, 'invalid_cursor')], 'Check the base URL.'],
+    ['403', [errorReply(403, 'permission_denied')], 'The token may lack access to the environment or the view scope.'],
+    ['404', [errorReply(404, 'not_found')], 'Check the base URL.'],
+    ['404 without envelope', [errorReply(404)], 'Check the base URL.'],
+    ['400 invalid_cursor', [errorReply(400, 'invalid_cursor')], 'Check the base URL.'],
     [
       '500 at every attempt',
-      [error(500), error(500), error(500)],
+      [errorReply(500), errorReply(500), errorReply(500)],
       'Try again later; if it fails again, check the base URL and the network.',
     ],
   ])('it ends the run if it cannot be read: %s', async (_, replies, advice) => {
@@ -79,7 +79,7 @@ describe('the list of environments', () => {
   });
 
   test('a refused token is reported as such', async () => {
-    const { source } = answerWith([error(401, 'unauthenticated')]);
+    const { source } = answerWith([errorReply(401, 'unauthenticated')]);
     expect((await failureOf(source.environments())).recovery).toBe('token');
   });
 });

@@ -2,12 +2,12 @@ import nock from 'nock';
 import { describe, expect, test } from 'vitest';
 import { EMPTY_PAGE, type Reply } from '../support/api-server.ts';
 import { always, answerWith } from './nock-setup.ts';
-import { ASSETS, error, failureOf, TOKEN } from './setup.ts';
+import { ASSETS, errorReply, failureOf, TOKEN } from './setup.ts';
 
 describe('retries', () => {
   test.each<[string, Reply]>([
-    ['a 500', error(500, 'internal_error')],
-    ['a 502 in HTML', error(502)],
+    ['a 500', errorReply(500, 'internal_error')],
+    ['a 502 in HTML', errorReply(502)],
     ['a body that is not JSON', { body: '{"items":[{"id":"x"' }],
     ['a body without envelope', { body: { data: [] } }],
     ['an empty body', { status: 204, body: '' }],
@@ -42,40 +42,40 @@ describe('a page whose attempts are cut off by the end of the run', () => {
   };
 
   test('the error counts the attempts that failed because of the page, over all runs (R24)', async () => {
-    expect(await cutOff([error(500)], 1)).toMatchObject({ recovery: 'budget', failedTries: 1 });
-    expect(await cutOff([error(500), error(503)], 2)).toMatchObject({ recovery: 'budget', failedTries: 2 });
-    expect(await cutOff([error(500)], 1, 1)).toMatchObject({ recovery: 'budget', failedTries: 2 });
-    expect(await cutOff([error(500), { body: 'no list' }], 2, 0)).toMatchObject({ failedTries: 0 });
+    expect(await cutOff([errorReply(500)], 1)).toMatchObject({ recovery: 'budget', failedTries: 1 });
+    expect(await cutOff([errorReply(500), errorReply(503)], 2)).toMatchObject({ recovery: 'budget', failedTries: 2 });
+    expect(await cutOff([errorReply(500)], 1, 1)).toMatchObject({ recovery: 'budget', failedTries: 2 });
+    expect(await cutOff([errorReply(500), { body: 'no list' }], 2, 0)).toMatchObject({ failedTries: 0 });
     expect(await cutOff([], 0, 1)).toMatchObject({ recovery: 'budget', failedTries: null });
   });
 
   test('the last attempt fails the page, whether or not the run ends with it (R24)', async () => {
     const failure = { recovery: 'halve-page', message: expect.stringContaining('after 3 tries') };
-    expect(await cutOff([error(500)], 1, 2)).toMatchObject(failure);
-    expect(await cutOff([error(500)], 9, 2)).toMatchObject(failure);
-    expect(await cutOff([error(500), error(500), error(500)], 3)).toMatchObject(failure);
+    expect(await cutOff([errorReply(500)], 1, 2)).toMatchObject(failure);
+    expect(await cutOff([errorReply(500)], 9, 2)).toMatchObject(failure);
+    expect(await cutOff([errorReply(500), errorReply(500), errorReply(500)], 3)).toMatchObject(failure);
   });
 });
 
 describe('a permanent failure', () => {
   test.each<[string, Reply, string]>([
-    ['400', error(400, 'invalid_request'), 'restart-round'],
-    ['400 of an unknown code', error(400, 'new_code'), 'restart-round'],
-    ['400 whose message speaks of an invalid_cursor', error(400, 'other', 'invalid_cursor'), 'restart-round'],
-    ['400 invalid_cursor', error(400, 'invalid_cursor'), 'restart-read'],
-    ['401', error(401, 'unauthenticated'), 'token'],
-    ['401 without envelope', error(401), 'token'],
-    ['403', error(403, 'permission_denied'), 'forbidden'],
-    ['403 without envelope', error(403), 'forbidden'],
-    ['404 with the envelope', error(404, 'not_found'), 'not-live'],
-    ['404 without it', error(404), 'stream'],
+    ['400', errorReply(400, 'invalid_request'), 'restart-round'],
+    ['400 of an unknown code', errorReply(400, 'new_code'), 'restart-round'],
+    ['400 whose message speaks of an invalid_cursor', errorReply(400, 'other', 'invalid_cursor'), 'restart-round'],
+    ['400 invalid_cursor', errorReply(400, 'invalid_cursor'), 'restart-read'],
+    ['401', errorReply(401, 'unauthenticated'), 'token'],
+    ['401 without envelope', errorReply(401), 'token'],
+    ['403', errorReply(403, 'permission_denied'), 'forbidden'],
+    ['403 without envelope', errorReply(403), 'forbidden'],
+    ['404 with the envelope', errorReply(404, 'not_found'), 'not-live'],
+    ['404 without it', errorReply(404), 'stream'],
     ['404 with another JSON', { status: 404, body: { detail: 'Not Found' } }, 'stream'],
     ['404 with a very long body', { status: 404, body: 'x'.repeat(100_000) }, 'stream'],
-    ['422', error(422, 'invalid_request'), 'restart-round'],
-    ['422 invalid_cursor', error(422, 'invalid_cursor'), 'restart-round'],
-    ['410', error(410), 'restart-round'],
-    ['414: the request was too long', error(414), 'halve-page'],
-    ['431: the request was too long', error(431), 'halve-page'],
+    ['422', errorReply(422, 'invalid_request'), 'restart-round'],
+    ['422 invalid_cursor', errorReply(422, 'invalid_cursor'), 'restart-round'],
+    ['410', errorReply(410), 'restart-round'],
+    ['414: the request was too long', errorReply(414), 'halve-page'],
+    ['431: the request was too long', errorReply(431), 'halve-page'],
   ])('%s is not retried (R24)', async (_, reply, recovery) => {
     const { requests, source } = answerWith([reply]);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);
@@ -83,7 +83,7 @@ describe('a permanent failure', () => {
   });
 
   test('a 403 names the path and what the token may lack', async () => {
-    const { source } = answerWith([error(403, 'permission_denied', 'needs the tests view scope')]);
+    const { source } = answerWith([errorReply(403, 'permission_denied', 'needs the tests view scope')]);
     const { message } = await failureOf(source.page(ASSETS));
     expect(message).toContain('/public/beta/env-1/assets');
     expect(message).toContain('needs the tests view scope');
@@ -106,7 +106,7 @@ describe('a permanent failure', () => {
 
   test('the service’s text is quoted on one line, truncated, and without the token (R25)', async () => {
     const long = `no\u001b[31m\r\n\u2028way ${TOKEN} ${'x'.repeat(500)}`;
-    const { source } = answerWith([error(403, TOKEN, long)]);
+    const { source } = answerWith([errorReply(403, TOKEN, long)]);
     const { message } = await failureOf(source.page(ASSETS));
     expect(message).toContain('no [31m way [token] xxx');
     expect(message).not.toContain(TOKEN);

@@ -81,7 +81,7 @@ export const quota = (remaining: number, reset: number): Reply => ({
 export const refusal = (after = '1'): Reply => ({ status: 429, headers: { 'retry-after': after } });
 
 /** A response with an error in the service's envelope, or without one. */
-export const error = (status: number, code?: string, message = 'as it is'): Reply => ({
+export const errorReply = (status: number, code?: string, message = 'as it is'): Reply => ({
   status,
   body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
 });

@@ -7,14 +7,13 @@ import { PARSERS } from '../../src/destination/postgres/values.ts';
 import type { CopiedRow } from '../../src/destination/sql/copied-tables.ts';
 
 /** The data of a new server, for the next ones of this worker: creating it takes five times as long as loading it. */
-let newData: Promise<Blob> | undefined;
+let newData: Blob | undefined;
 
 /** PostgreSQL in this process. Close it at the end. */
 export async function pgliteConnection(): Promise<ListConnection> {
-  const known = newData && { loadDataDir: await newData };
+  const known = newData && { loadDataDir: newData };
   const server = await PGlite.create({ parsers: { ...PARSERS }, serializers: AS_GIVEN, ...known });
-  newData ??= server.dumpDataDir('none');
-  await newData;
+  newData ??= await server.dumpDataDir('none');
   return {
     async query(text, values) {
       const [last] =

@@ -15,15 +15,18 @@ export interface Scene {
   readonly mirrored: TestMirror;
 }
 
-/** Opens a scene, which the end of the test closes. Until then the world must have seen no violation. */
+/** Opens a scene. The end of the test closes it, and fails if the world saw a violation. */
 export function newScene(fill = furnish): Scene {
   const world = createWorld();
   const env = world.environment();
   fill(env);
   const mirrored = createTestMirror(world);
   onTestFinished(() => {
-    mirrored.close();
-    expect(world.violations).toEqual([]);
+    try {
+      expect(world.violations).toEqual([]);
+    } finally {
+      mirrored.close();
+    }
   });
   return { world, env, mirrored };
 }
@@ -37,7 +40,7 @@ export async function syncedScene(fill = furnish): Promise<Scene> {
 }
 
 /** Fills a second environment like the first. */
-export function createOther({ world, env }: Scene): EnvironmentModel {
+export function addSecondEnvironment({ world, env }: Scene): EnvironmentModel {
   const other = createEnvironment('e2', env.stamp);
   world.environments.set('e2', other);
   furnish(other);

@@ -218,7 +218,7 @@ describe('a forecast', () => {
     const wish = { full: true, pageSize: 2, concurrency: 1, maxRequests: 12 };
     const { runs } = await forecastNextRun(scene, wish);
     let ran = 0;
-    for (let status = 'stopped'; status === 'stopped'; ran++) {
+    for (let status = 'stopped'; status === 'stopped' && ran < 100; ran++) {
       const { forecast, summary } = await expectForecastHolds(scene, wish);
       expect(forecast.runs).toBe((runs ?? 0) - ran);
       status = summary.status;

@@ -3,7 +3,7 @@ import { putAsset, putColumn, remove, undelete } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectMirrored, onRequest, removeHooks, rowOf, syncedScene } from '../support/scene.ts';
-import { COUNT, furnishColumns, loseColumns, some } from './shrink-setup.ts';
+import { COLUMN_COUNT, firstNumbers, furnishColumns, loseColumns } from './shrink-setup.ts';
 
 test('--allow-shrink applies held-back removals without a new scan (R14)', async () => {
   const scene = await syncedScene(furnishColumns);
@@ -28,7 +28,7 @@ test('--allow-shrink first looks held-back rows up by id, and returned rows stay
   loseColumns(scene, 60);
   await mirrored.sync({ full: true });
   world.advance(DAY);
-  for (const n of some(30)) undelete(env, 'columns', `c${n}`);
+  for (const n of firstNumbers(30)) undelete(env, 'columns', `c${n}`);
   const summary = await mirrored.sync({ allowShrink: true });
   expect(mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
   expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done', rows_deleted: 30 });
@@ -37,7 +37,7 @@ test('--allow-shrink first looks held-back rows up by id, and returned rows stay
 });
 
 /** Ids so long that a request has room for two. */
-const longIds = some(60).map((n) => `${n}${'ö'.repeat(498)}`);
+const longIds = firstNumbers(60).map((n) => `${n}${'ö'.repeat(498)}`);
 
 test.each([
   ['none of them is returned, all are removed', false, 0],
@@ -77,7 +77,7 @@ test('--allow-shrink doesn’t remove rows that were returned again (R14)', asyn
   const scene = await syncedScene(furnishColumns);
   loseColumns(scene, 60);
   await scene.mirrored.sync({ full: true });
-  for (const n of some(30)) putColumn(scene.env, `c${n}`, 'hub');
+  for (const n of firstNumbers(30)) putColumn(scene.env, `c${n}`, 'hub');
   await scene.mirrored.sync();
   await scene.mirrored.sync({ allowShrink: true });
   expectMirrored(scene);
@@ -86,16 +86,16 @@ test('--allow-shrink doesn’t remove rows that were returned again (R14)', asyn
 test('before applying held-back edges, --allow-shrink reads their columns again and keeps edges of hidden ones (R14, R18)', async () => {
   const scene = await syncedScene(furnishColumns);
   const { env, world, mirrored } = scene;
-  for (const n of some(60)) env.columnEdges.delete(`far>c${n}`);
+  for (const n of firstNumbers(60)) env.columnEdges.delete(`far>c${n}`);
   world.advance(2 * HOUR);
   expect(streamSummary(await mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ rows_held: 60 });
-  for (const n of some(20)) env.columnEdges.set(`far>c${n}`, ['far', `c${n}`]);
+  for (const n of firstNumbers(20)) env.columnEdges.set(`far>c${n}`, ['far', `c${n}`]);
   onRequest(scene, 'column-lineage', 1, () => env.hidden.add('hub'));
   await mirrored.sync({ allowShrink: true, concurrency: 1 });
-  expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
+  expect(mirrored.rows('select * from column_lineage')).toHaveLength(COLUMN_COUNT);
   removeHooks(scene);
   env.hidden.clear();
   await mirrored.sync({ allowShrink: true });
-  expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT - 40);
+  expect(mirrored.rows('select * from column_lineage')).toHaveLength(COLUMN_COUNT - 40);
   expectMirrored(scene);
 });

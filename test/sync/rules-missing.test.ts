@@ -10,7 +10,7 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
-  createOther,
+  addSecondEnvironment,
   expectMirrored,
   newScene,
   removeHooks,
@@ -42,7 +42,7 @@ test('a run that lists no environment marks all as missing and has problems; ret
 test('a run of an unlisted environment is refused but marks it as missing; once listed again it is scanned (R13)', async () => {
   const scene = newScene();
   const { mirrored, env, world } = scene;
-  createOther(scene);
+  addSecondEnvironment(scene);
   await mirrored.sync();
   world.advance(2 * HOUR);
   env.listed = false;

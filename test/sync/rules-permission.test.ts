@@ -5,7 +5,7 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
-  createOther,
+  addSecondEnvironment,
   expectMirrored,
   failAt,
   liveIds,
@@ -79,7 +79,7 @@ test('--full scans every stream that has scans (R13)', async () => {
 test('an unlisted environment keeps its rows and is scanned once it is listed again (R13)', async () => {
   const scene = newScene();
   const { world, mirrored, env } = scene;
-  const other = createOther(scene);
+  const other = addSecondEnvironment(scene);
   await mirrored.sync();
   world.advance(2 * HOUR);
   env.listed = false;
@@ -102,7 +102,7 @@ test('an unlisted environment keeps its rows and is scanned once it is listed ag
 test('a scan that began before its environment went missing doesn’t replace the due scan (R13)', async () => {
   const scene = await syncedScene();
   const { world, mirrored, env } = scene;
-  createOther(scene);
+  addSecondEnvironment(scene);
   world.beforeRequest = ({ path, cursor }) => {
     if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
   };

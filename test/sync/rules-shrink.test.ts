@@ -13,12 +13,12 @@ import {
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectMirrored, liveIds, removeHooks, rowOf, syncedScene, transformItems } from '../support/scene.ts';
-import { all, COUNT, furnishColumns, loseColumns, some } from './shrink-setup.ts';
+import { COLUMN_COUNT, firstNumbers, furnishColumns, loseColumns, NUMBERS } from './shrink-setup.ts';
 
 /** Columns of one asset, each with an edge; assets with an edge and a score each. */
 function furnishMany(place: EnvironmentModel): void {
   furnishColumns(place);
-  for (const n of all) {
+  for (const n of NUMBERS) {
     putAsset(place, `a${n}`);
     putAssetEdge(place, 'hub', `a${n}`);
     putScore(place, `a${n}`, 1);
@@ -33,7 +33,7 @@ test('a sweep of more than half of the rows is held back: changes are written, a
   expect(summary.status).toBe('problems');
   expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'held', rows_held: 60, rows_deleted: 0 });
   expect(streamSummary(summary, 'columns').error).toContain('--allow-shrink');
-  expect(liveIds(scene, 'columns')).toHaveLength(COUNT);
+  expect(liveIds(scene, 'columns')).toHaveLength(COLUMN_COUNT);
   expect(rowOf(scene, 'columns', 'c109')).toMatchObject({ data_type: 'changed' });
   for (let run = 0; run < 2; run++) {
     scene.world.advance(DAY);
@@ -49,7 +49,7 @@ test('held-back removals end when a scan or a feed returns the rows again (R14)'
   await scene.mirrored.sync({ full: true });
   putColumn(scene.env, 'c000', 'hub', { data_type: 'back by the feed' });
   expect(streamSummary(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_held: 59 });
-  for (const n of some(60)) undelete(scene.env, 'columns', `c${n}`);
+  for (const n of firstNumbers(60)) undelete(scene.env, 'columns', `c${n}`);
   const summary = await scene.mirrored.sync({ full: true });
   expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rows_held: 0 });
   expect(summary.status).toBe('done');
@@ -71,7 +71,7 @@ test.each([
 ])('a sweep of %i of 80 columns is %s, because the limit is fifty rows (R14)', async (count, status) => {
   const scene = await syncedScene((place) => {
     putAsset(place, 'hub');
-    for (const n of some(80)) putColumn(place, `c${n}`, 'hub');
+    for (const n of firstNumbers(80)) putColumn(place, `c${n}`, 'hub');
   });
   loseColumns(scene, count);
   expect(streamSummary(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
@@ -79,11 +79,11 @@ test.each([
 
 test('the removals of a snapshot that would lose more than half are held back, and the rest is applied (R14)', async () => {
   const scene = await syncedScene(furnishMany);
-  for (const n of some(60)) scene.env.assetEdges.delete(`hub>a${n}`);
+  for (const n of firstNumbers(60)) scene.env.assetEdges.delete(`hub>a${n}`);
   putAssetEdge(scene.env, 'a000', 'hub');
   const summary = await scene.mirrored.sync();
   expect(streamSummary(summary, 'asset_lineage')).toMatchObject({ status: 'held', rows_held: 60, rows_written: 1 });
-  expect(scene.mirrored.rows('select * from asset_lineage')).toHaveLength(COUNT + 1);
+  expect(scene.mirrored.rows('select * from asset_lineage')).toHaveLength(COLUMN_COUNT + 1);
   expect(streamSummary(await scene.mirrored.sync(), 'asset_lineage').rows_held).toBe(60);
   const after = await scene.mirrored.sync({ allowShrink: true });
   expect(streamSummary(after, 'asset_lineage')).toMatchObject({ status: 'done', rows_deleted: 60 });
@@ -95,14 +95,14 @@ test.each([
   [56, 'held'],
 ])('a snapshot without %i of 110 edges, none explained, is %s (R14)', async (count, status) => {
   const scene = await syncedScene(furnishMany);
-  for (const n of some(count)) scene.env.assetEdges.delete(`hub>a${n}`);
+  for (const n of firstNumbers(count)) scene.env.assetEdges.delete(`hub>a${n}`);
   expect(streamSummary(await scene.mirrored.sync(), 'asset_lineage').status).toBe(status);
 });
 
 test('edges that stay count as live, even if their downstream end is returned with other edges (R14)', async () => {
   const scene = await syncedScene((place) => {
     for (const id of ['hub', 'old', 'new', 'kept']) putAsset(place, id, { kind: 'etl' });
-    for (const n of all) {
+    for (const n of NUMBERS) {
       for (const id of [`a${n}`, `b${n}`]) putAsset(place, id);
       if (Number(n) < 60) putAssetEdge(place, 'hub', `a${n}`);
       putAssetEdge(place, 'old', `b${n}`);
@@ -111,8 +111,8 @@ test('edges that stay count as live, even if their downstream end is returned wi
   });
   const { env, mirrored, world } = scene;
   // Sixty vanish without an explanation. Those from `kept` on remain and are the majority.
-  for (const n of some(60)) env.assetEdges.delete(`hub>a${n}`);
-  for (const n of some(COUNT)) {
+  for (const n of firstNumbers(60)) env.assetEdges.delete(`hub>a${n}`);
+  for (const n of firstNumbers(COLUMN_COUNT)) {
     env.assetEdges.delete(`old>b${n}`);
     putAssetEdge(env, 'new', `b${n}`);
   }
@@ -133,7 +133,7 @@ test('held-back removals of a snapshot end when it returns the rows again (R14)'
 
 test('neither scores nor edges of assets deleted by tombstone are held back (R14)', async () => {
   const scene = await syncedScene(furnishMany);
-  for (const n of some(100)) remove(scene.env, 'assets', `a${n}`);
+  for (const n of firstNumbers(100)) remove(scene.env, 'assets', `a${n}`);
   scene.world.advance(HOUR);
   const summary = await scene.mirrored.sync();
   expect(summary.status).toBe('done');
@@ -144,11 +144,11 @@ test('neither scores nor edges of assets deleted by tombstone are held back (R14
 
 test('columns of an asset deleted by tombstone don’t count, and only the others are compared (R14)', async () => {
   const scene = await syncedScene(furnishMany);
-  for (const n of some(100)) putColumn(scene.env, `own${n}`, 'own');
+  for (const n of firstNumbers(100)) putColumn(scene.env, `own${n}`, 'own');
   putAsset(scene.env, 'own');
   await scene.mirrored.sync();
   removeAsset(scene.env, 'own', 'lost');
-  for (const n of some(40)) remove(scene.env, 'columns', `c${n}`, 'lost');
+  for (const n of firstNumbers(40)) remove(scene.env, 'columns', `c${n}`, 'lost');
   const summary = await scene.mirrored.sync({ full: true });
   expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rows_deleted: 140 });
   expectMirrored(scene);
@@ -158,18 +158,18 @@ test('scores are never held back, even if all are removed (R14)', async () => {
   const scene = await syncedScene(furnishMany);
   scene.env.scores.clear();
   const summary = await scene.mirrored.sync();
-  expect(streamSummary(summary, 'asset_health_scores')).toMatchObject({ status: 'done', rows_deleted: COUNT });
+  expect(streamSummary(summary, 'asset_health_scores')).toMatchObject({ status: 'done', rows_deleted: COLUMN_COUNT });
 });
 
 test.each([true, false])('a large replacement of column lineage is held back (scanned: %s) (R14)', async (full) => {
   const scene = await syncedScene(furnishMany);
-  for (const n of some(60))
+  for (const n of firstNumbers(60))
     if (full) scene.env.columnEdges.delete(`far>c${n}`);
     else putColumnEdges(scene.env, `c${n}`, []);
   scene.world.advance(2 * HOUR);
   const summary = await scene.mirrored.sync({ full });
   expect(streamSummary(summary, 'column_lineage')).toMatchObject({ status: 'held', rows_held: 60 });
-  expect(scene.mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
+  expect(scene.mirrored.rows('select * from column_lineage')).toHaveLength(COLUMN_COUNT);
   expect(streamSummary(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({ status: 'held', requests: 0 });
   const after = await scene.mirrored.sync({ allowShrink: true });
   expect(streamSummary(after, 'column_lineage')).toMatchObject({ mode: 'marked', status: 'done', rows_deleted: 60 });

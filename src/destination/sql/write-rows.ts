@@ -170,7 +170,7 @@ export function* reopenStream(scope: CommitScope, names: readonly StreamName[]):
 }
 
 /** How many rows a sweep holds in memory at a time. */
-const BATCH_ROWS = 2000;
+export const BATCH_ROWS = 2000;
 
 interface RemovalInput extends SqlCondition {
   readonly at: Instant;

@@ -61,15 +61,17 @@ export function describeCommits(bench: Workbench): void {
       expect(await bench.checkpoint('columns')).toEqual(NO_PROGRESS);
     });
 
-    test('it is loaded as it was committed, one per stream (R6)', async () => {
+    test('it is loaded as it was committed, one per stream and environment (R6)', async () => {
       await commit('columns', { checkpoint: UNDER_WAY });
       expect(await bench.checkpoint('columns')).toEqual(UNDER_WAY);
       expect(await bench.checkpoint('assets')).toEqual(NO_PROGRESS);
+      expect(await bench.checkpoint('columns', 'f')).toEqual(NO_PROGRESS);
     });
 
     test('the end of a first scan is a fact for the streams that follow, in its environment alone (R18)', async () => {
       const isScanned = async (env = 'e') =>
         (await on(env).facts(stream('column_lineage'), { since: null, settledBefore: LAST_INSTANT })).isParentScanned;
+      expect(await isScanned()).toBe(false);
       await commit('columns', { checkpoint: { ...UNDER_WAY, scanEndedCycle: null } });
       await commit('assets', { checkpoint: UNDER_WAY });
       expect(await isScanned()).toBe(false);

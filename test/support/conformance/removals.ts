@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
+import { BATCH_ROWS } from '../../../src/destination/sql/write-rows.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { STREAMS_OF_ASSETS } from '../catalogue.ts';
 import {
@@ -57,16 +58,16 @@ export function describeRemovals(bench: Workbench): void {
     });
 
     test('it deletes any number of rows and marks their children (R13, R18)', async () => {
-      // One more than a sweep handles at a time.
-      const ids = range(2001);
+      const count = BATCH_ROWS + 1;
+      const ids = range(count);
       await show(
         'assets',
         ids.map((id) => asset(id)),
         { marking: [] },
       );
-      expect((await bench.settle('assets', SWEEP)).deleted).toBe(2001);
-      expect((await rows('marks', ['stream'])).filter((row) => row['stream'] === 'columns')).toHaveLength(2001);
-      expect(await rows('marks')).toHaveLength(2001 * STREAMS_OF_ASSETS.length);
+      expect((await bench.settle('assets', SWEEP)).deleted).toBe(count);
+      expect((await rows('marks', ['stream'])).filter((row) => row['stream'] === 'columns')).toHaveLength(count);
+      expect(await rows('marks')).toHaveLength(count * STREAMS_OF_ASSETS.length);
     });
 
     test('it marks only for the markable streams', async () => {
