@@ -15,10 +15,10 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const NODE = join(ROOT, 'node_modules/.bin/node');
 export const MAIN = join(inject('compiled'), 'main.js');
 
-/** The folders of this test file instead of the user's. */
-const OWN_FOLDERS = {
-  XDG_STATE_HOME: process.env['XDG_STATE_HOME'],
-  XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'],
+/** The folders of the current test file instead of the user's: this module outlives it in its worker. */
+const ownFolders = () => {
+  const { XDG_STATE_HOME, XDG_CACHE_HOME } = process.env;
+  return { XDG_STATE_HOME, XDG_CACHE_HOME };
 };
 
 export const TOKEN = 'the-token-nobody-may-see';
@@ -55,7 +55,7 @@ export function start(args: readonly string[], { cwd, env = {}, within = [] }: S
   const [program = NODE, ...rest] = [...within, NODE, MAIN, ...args];
   const child = spawn(program, rest, {
     cwd: cwd ?? folder(),
-    env: { PATH: process.env['PATH'], ...OWN_FOLDERS, ...env },
+    env: { PATH: process.env['PATH'], ...ownFolders(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -95,7 +95,7 @@ function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: ()
 /** Runs the program in this process, with only the given `OBSYNC_…` variables and this input, until it ends. */
 export function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}, input = ''): Promise<Ended> {
   return inPlace({ cwd, env }, async () => {
-    const io = { ...testIo({ ...OWN_FOLDERS, ...env }), stdin: Readable.from([input]) };
+    const io = { ...testIo({ ...ownFolders(), ...env }), stdin: Readable.from([input]) };
     const code = await main(args, io);
     return { code, stdout: io.stdout.text, stderr: io.stderr.text };
   });
