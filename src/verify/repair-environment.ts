@@ -108,7 +108,7 @@ async function repairStream(
 ): Promise<void> {
   const { stream } = streamContext;
   const { destination } = work;
-  const checkpoint = (await destination.load(stream)).checkpoint;
+  const { checkpoint } = await destination.load(stream);
   if (stream.method === 'feed') {
     const start = suspectRound(stream, checkpoint, mismatches, contextOf(work, stream));
     const beside = withStoredCheckpoint(destination, { stored: checkpoint, start });

@@ -155,13 +155,19 @@ describe('a forecast', () => {
     expect(summary.streams.map(({ status }) => status)).toContain('denied');
   });
 
-  test('it counts held-back removals as missing from the list (R14)', async () => {
+  /** Sixty assets are gone, and a full scan has held their removals back. */
+  async function sceneOfHeldRemovals(): Promise<Scene> {
     const scene = newScene();
     for (let n = 0; n < 60; n++) putAsset(scene.env, `h${n}`);
     await scene.mirrored.sync();
     for (let n = 0; n < 60; n++) scene.env.assets.delete(`h${n}`);
     await scene.mirrored.sync({ full: true });
     scene.world.advance(2 * HOUR);
+    return scene;
+  }
+
+  test('it counts held-back removals as missing from the list (R14)', async () => {
+    const scene = await sceneOfHeldRemovals();
     const { forecast, summary } = await expectForecastHolds(scene, { full: true, pageSize: 10 });
     expect(forecast).toMatchObject({ requests: summary.requests, at_least: true });
   });
@@ -169,12 +175,7 @@ describe('a forecast', () => {
   test.each([true, false])(
     'it includes the lookups before --allow-shrink removes held-back rows (with --full: %s) (R14)',
     async (full) => {
-      const scene = newScene();
-      for (let n = 0; n < 60; n++) putAsset(scene.env, `h${n}`);
-      await scene.mirrored.sync();
-      for (let n = 0; n < 60; n++) scene.env.assets.delete(`h${n}`);
-      await scene.mirrored.sync({ full: true });
-      scene.world.advance(2 * HOUR);
+      const scene = await sceneOfHeldRemovals();
       const { forecast } = await expectForecastHolds(scene, { full, allowShrink: true });
       expect(forecast.streams.find(({ stream }) => stream === 'assets')).toMatchObject({
         status: 'done',

@@ -237,7 +237,8 @@ test.each(['returns the previous version', 'omits it'])(
   },
 );
 
-test('columns and tests of a live but hidden asset stay, and its marks wait until the list of assets returns it (R13)', async () => {
+/** The asset a2 is back after a day without it, and has lost a column. */
+async function sceneOfReturnedAsset(): Promise<Scene> {
   const scene = await syncedScene();
   const { env, world, mirrored } = scene;
   removeAsset(env, 'a2', 'stay');
@@ -245,6 +246,12 @@ test('columns and tests of a live but hidden asset stay, and its marks wait unti
   world.advance(DAY);
   putAsset(env, 'a2');
   remove(env, 'columns', 'a2.c3', 'lost');
+  return scene;
+}
+
+test('columns and tests of a live but hidden asset stay, and its marks wait until the list of assets returns it (R13)', async () => {
+  const scene = await sceneOfReturnedAsset();
+  const { world, mirrored } = scene;
   const before = { columns: liveIds(scene, 'columns'), tests: liveIds(scene, 'tests') };
   await syncUnseen(scene, 'columns', 'a2');
   expect(mirrored.requests('assets').filter(({ query }) => 'ids' in query).length).toBeGreaterThan(0);
@@ -258,13 +265,8 @@ test('columns and tests of a live but hidden asset stay, and its marks wait unti
 });
 
 test('a missing column of a live asset is absent only after the list of assets then returned the asset (R13)', async () => {
-  const scene = await syncedScene();
-  const { env, world, mirrored } = scene;
-  removeAsset(env, 'a2', 'stay');
-  await mirrored.sync();
-  world.advance(DAY);
-  putAsset(env, 'a2');
-  remove(env, 'columns', 'a2.c3', 'lost');
+  const scene = await sceneOfReturnedAsset();
+  const { world, mirrored } = scene;
   const asked: string[] = [];
   world.beforeRequest = ({ path, query }) => {
     if ('asset_ids' in query || ('ids' in query && path === 'e1/assets'))

@@ -171,22 +171,24 @@ test('histories that were live and all answer 404 give a warning, and fail the r
   expect(await histories(1)).toMatchObject({ status: 'done', error: null, requests: 20 });
 });
 
-test('up to four histories that are gone are no reason for a warning (R15)', async () => {
+/** Four of twenty histories are gone, and due. */
+async function sceneOfFourGone(): Promise<Scene> {
   const scene = newScene(furnishTwenty);
   await scene.mirrored.sync({ history: true });
   scene.env.notLive.add('executions');
   for (const id of TWENTY.slice(0, 4)) execute(scene.env, id, `${id}-r2`);
   scene.world.advance(HOUR);
+  return scene;
+}
+
+test('up to four histories that are gone are no reason for a warning (R15)', async () => {
+  const scene = await sceneOfFourGone();
   const summary = await scene.mirrored.sync({ history: true });
   expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'done', error: null, requests: 4 });
 });
 
 test('a history that is gone counts once, even if the run that met it was interrupted (R15)', async () => {
-  const scene = newScene(furnishTwenty);
-  await scene.mirrored.sync({ history: true });
-  scene.env.notLive.add('executions');
-  for (const id of TWENTY.slice(0, 4)) execute(scene.env, id, `${id}-r2`);
-  scene.world.advance(HOUR);
+  const scene = await sceneOfFourGone();
   const path = `e1/tests/${TWENTY[3]}/executions`;
   scene.world.beforeRequest = (request) => {
     if (request.path === path) throw new SyncError('budget', 'no request is left');
