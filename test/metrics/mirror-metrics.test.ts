@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
@@ -123,11 +124,19 @@ test('a sync into PostgreSQL writes them to its textfile', async () => {
   expect(text).toContain('obsync_last_run_status{status="done"} 1\n');
 });
 
-test('a mirror that does not exist yet is infinitely old, and creating it is left to a sync', async () => {
-  const db = join(folder(), 'none.db');
-  const { text, health } = mirrorMetrics(db, () => measureMirror(db));
-  expect(await text()).toMatch(/^obsync_mirror_age_seconds \+Inf$/m);
-  expect(await samplesOf(db)).toEqual([]);
-  expect(await health(null)).toEqual({ status: 'up', last_sync_age_seconds: null });
-  expect(await health(60)).toEqual({ status: 'stale', last_sync_age_seconds: null, oldest_age_seconds: null });
-});
+test.each(['does not exist yet', 'has no tables yet'])(
+  'a mirror that %s is infinitely old, and creating it is left to a sync',
+  async (state) => {
+    const db = join(folder(), 'none.db');
+    if (state === 'has no tables yet') {
+      const connection = new Database(db);
+      connection.pragma('journal_mode = WAL');
+      connection.close();
+    }
+    const { text, health } = mirrorMetrics(db, () => measureMirror(db));
+    expect(await text()).toMatch(/^obsync_mirror_age_seconds \+Inf$/m);
+    expect(await samplesOf(db)).toEqual([]);
+    expect(await health(null)).toEqual({ status: 'up', last_sync_age_seconds: null });
+    expect(await health(60)).toEqual({ status: 'stale', last_sync_age_seconds: null, oldest_age_seconds: null });
+  },
+);

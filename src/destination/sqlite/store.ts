@@ -35,9 +35,9 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     file: path,
     limits: null,
     distribution: null,
-    exists: async () => mirrorExists(path),
+    exists: async () => versionOf(path) > 0,
     version: async () => {
-      const [found, times] = [mirrorExists(path) ? versionOf(path) : 0, sqliteMigrationTimes()];
+      const [found, times] = [versionOf(path), sqliteMigrationTimes()];
       refuseUnreleased(found, times, path);
       return { found, last: times.last };
     },
@@ -103,7 +103,7 @@ function bringUpToDate(path: string): MirrorChange {
   try {
     const lock = takeLock(path);
     try {
-      const before = mirrorExists(path) ? versionOf(path) : 0;
+      const before = versionOf(path);
       closeWritten(openForWriting(path));
       if (before === sqliteMigrationTimes().last) return 'none';
       return before === 0 ? 'made' : 'updated';
@@ -116,7 +116,9 @@ function bringUpToDate(path: string): MirrorChange {
   }
 }
 
+/** 0 without tables: a process that creates the mirror makes the file first. */
 function versionOf(path: string): number {
+  if (!mirrorExists(path)) return 0;
   const { connection } = openEarlier(path);
   try {
     return sqliteVersion(connection);
