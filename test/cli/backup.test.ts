@@ -103,7 +103,7 @@ describe('a backup', () => {
     onTestFinished(() => server.close());
     const [db, to] = [join(folder(), 'm.db'), join(folder(), 'backup.db')];
     const options = { baseUrl: server.url, token: 'the-token', db, fullEvery: 7 };
-    const first = await sync(options);
+    await sync(options);
     await backup({ db, to });
     world.advance(3 * HOUR);
     await sync(options);
@@ -111,7 +111,6 @@ describe('a backup', () => {
     copyFileSync(to, db);
     const next = await sync(options);
     expect(next).toMatchObject({ status: 'done', run: 2 });
-    expect(next.requests).toBeLessThan(first.requests);
     expect(next.streams.filter(({ mode }) => mode === 'scan')).toEqual([]);
     expect(await verify(options)).toMatchObject({ equal: true });
   });

@@ -52,7 +52,8 @@ beforeAll(async () => {
     env: { OBSYNC_BASE_URL: source.url, OBSYNC_TOKEN: SERVE_TOKEN, OBSYNC_LOG_LEVEL: 'fatal' },
   };
   const print = async (command: string, ...args: string[]): Promise<void> => {
-    const { stdout } = await obsync([command, '--json', ...args], where);
+    const { stdout, stderr } = await obsync([command, '--json', ...args], where);
+    if (stdout === '') throw new Error(stderr);
     printed[command] = [...(printed[command] ?? []), JSON.parse(stdout)];
   };
   try {
