@@ -7,11 +7,13 @@ import { type Browser, chromium as playwright } from 'playwright-core';
 /** Starts the Chromium of an npm package. */
 export async function launchChromium(): Promise<Browser> {
   const folder = await unpacked();
+  // At every start: the folder may have been moved since it was unpacked.
+  writeFileSync(FONTS_FILE, FONTS);
   const launch = (env: Readonly<Record<string, string>>): Promise<Browser> =>
     playwright.launch({
       executablePath: join(folder, 'chromium'),
       args: ['--no-sandbox'],
-      env: { ...process.env, FONTCONFIG_FILE: join(folder, 'own-fonts.conf'), ...env },
+      env: { ...process.env, FONTCONFIG_FILE: FONTS_FILE, ...env },
     });
   // A machine without a desktop may lack shared libraries; the package includes them.
   return launch({}).catch(() => launch({ LD_LIBRARY_PATH: join(folder, 'al2023/lib') }));
@@ -20,6 +22,8 @@ export async function launchChromium(): Promise<Browser> {
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache');
 const BROWSER = join(CACHE, 'whole-chromium');
 const LIBRARIES = fileURLToPath(new URL('../bin/al2023.tar.br', import.meta.resolve('@sparticuz/chromium')));
+
+const FONTS_FILE = join(BROWSER, 'own-fonts.conf');
 
 /** Only the browser's own fonts, so texts have the same width on every machine. */
 const FONTS = `<?xml version="1.0"?>
@@ -36,7 +40,6 @@ async function unpacked(): Promise<string> {
   try {
     await chromium.executablePath();
     await inflate(LIBRARIES);
-    writeFileSync(join(own, 'own-fonts.conf'), FONTS);
     renameSync(own, BROWSER);
   } catch (error) {
     rmSync(own, { recursive: true, force: true });
