@@ -130,18 +130,21 @@ async function runProgram(
   signal: AbortSignal,
 ): Promise<void> {
   const { OBSYNC_TOKEN: _, ...env } = process.env;
-  const child = spawn(program, args, {
-    env,
-    stdio: ['pipe', 'ignore', 'ignore'],
-    signal,
-    killSignal: 'SIGKILL',
-  });
-  // A program that reads nothing may have ended already.
-  child.stdin.on('error', () => {}).end(input);
-  const [code] = await once(child, 'close').catch((error: unknown) => {
+  let code: unknown;
+  try {
+    const child = spawn(program, args, {
+      env,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      signal,
+      killSignal: 'SIGKILL',
+    });
+    // A program that reads nothing may have ended already.
+    child.stdin.on('error', () => {}).end(input);
+    [code] = await once(child, 'close');
+  } catch (error) {
     throw new DeliveryError(
       signal.aborted ? 'the program did not end in time' : `the program cannot be run (${errorCode(error)})`,
     );
-  });
+  }
   if (code !== 0) throw new DeliveryError(`the program exited with code ${code}`, { isOfMessage: true });
 }

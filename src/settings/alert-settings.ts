@@ -70,6 +70,11 @@ function urlOf(where: string, channel: Readonly<Record<string, unknown>>): strin
     throw refusal(`${where}`, 'a URL that begins with https:// in its file or variable');
   if (url.protocol === 'http:' && channel['allowHttp'] !== true && !isLoopback(url.hostname))
     throw refusal(where, 'a URL with https, because it is a secret; or "allowHttp": true');
+  try {
+    [url.username, url.password].forEach(decodeURIComponent);
+  } catch {
+    throw refusal(where, 'a URL with %25 for each % in its user and password');
+  }
   return url.href;
 }
 

@@ -93,6 +93,7 @@ describe('the channels of alerts', () => {
     for (const [command, error] of [
       ['false', /exited with code 1/],
       ['/no/such/program', /cannot be run \(ENOENT\)/],
+      [join(fileWith(''), 'program'), /cannot be run \(ENOTDIR\)/],
     ] as const) {
       const { sync, env, events } = await servedScene({ channels: { it: { type: 'exec', command } }, rules: RULES });
       await sync();

@@ -139,6 +139,11 @@ describe('alerts in the config file', () => {
       /needs a URL with https/,
     ],
     [
+      'a password with a % that encodes nothing',
+      { channels: { a: { type: 'slack', urlFile: fileWith('https://ana:50%@example.com/x') } } },
+      /alerts\.channels\.a needs a URL with %25 for each %/,
+    ],
+    [
       'a rule for an unknown channel',
       { channels: { team: channels.team }, rules: [{ ...rule, to: 'them' }] },
       /alerts\.rules\[0\]\.to needs one of team/,
