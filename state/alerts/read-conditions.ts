@@ -71,7 +71,7 @@ function* readScores(env: string, rules: readonly AlertRule[]): StateStatements<
 }
 
 const DROPPED = `select c.id, c.name, c.deleted_at, ${ASSET} from columns c join ${JOIN_ASSET('c')}
-  where c.env_id = @env and c.deleted_at is not null and c.mirrored_at >= @since and c.synced_at is not null
+  where c.env_id = @env and c.deleted_at is not null and c.mirrored_at >= @since
   order by c.id`;
 
 const STREAMS = `select c.stream, c.watermark, c.unavailable,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
+import type { Alert, AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
 import { type AlertChange, type AlertsInput, decideAlerts, ruleKey } from '../../src/core/alerts/decide-alerts.ts';
 import { messageOf, type RunAlerts } from '../../src/core/alerts/delivery.ts';
 import { failureRoots } from '../../src/core/alerts/lineage-walk.ts';
@@ -142,9 +142,13 @@ export function* endRunAlerts(about: RunAlerts, clock: MirrorClock): StateStatem
   for (const envId of about.envIds.toSorted()) {
     const scope = { envId, run, at: yield* tick(clock, envId) };
     if (rules.some(({ kinds }) => kinds.includes('stale'))) yield* decideStale(scope, about);
-    yield* endOrphans(scope, rules);
+    yield* endOrphans(scope, rules, yield* loadAlerts(envId));
   }
-  for (const envId of yield* unlistedEnvironments()) yield* endOrphans({ envId, run, at: clock.now() }, []);
+  for (const envId of yield* unlistedEnvironments()) {
+    // What was silent stays so if the environment is listed again.
+    const told = (yield* loadAlerts(envId)).filter(({ isSilent }) => !isSilent);
+    yield* endOrphans({ envId, run, at: clock.now() }, [], told);
+  }
 }
 
 /** Any run that is answered ends the alerts about the whole mirror; one that is not begins only those of its rules. */
@@ -194,7 +198,6 @@ const byText = (textOf: (each: string) => string) => (one: string, other: string
   textOf(one) < textOf(other) ? -1 : textOf(one) > textOf(other) ? 1 : 0;
 
 /** With no kinds given, only the alerts of removed rules are decided. */
-function* endOrphans(scope: AlertScope, rules: readonly AlertRule[]): StateStatements<void> {
-  const alerts = yield* loadAlerts(scope.envId);
+function* endOrphans(scope: AlertScope, rules: readonly AlertRule[], alerts: readonly Alert[]): StateStatements<void> {
   if (alerts.length > 0) yield* applyConditions(scope, rules, { kinds: [], conditions: [], alerts });
 }

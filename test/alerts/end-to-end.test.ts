@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { execute, put, putTest } from '../model/environment.ts';
+import { execute, put, putColumn, putTest, remove } from '../model/environment.ts';
 import { testSchema } from '../support/postgres.ts';
 import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
 
@@ -42,6 +42,20 @@ describe('alerts about failing tests', () => {
     execute(env, 't1', 't1-r2b', { sub_test_unique_id: 't1.2', status: 'PASS' });
     await sync();
     expect(receiver.posts).toEqual([]);
+  });
+
+  test('an environment that is not listed for a while tells again what it had told, and nothing that was silent', async () => {
+    const { sync, env, receiver } = await failingScene();
+    await sync();
+    env.listed = false;
+    await sync();
+    env.listed = true;
+    await sync();
+    expect(events(receiver)).toEqual([
+      ['begin', 'Test t2 fails on a1 (env e1)'],
+      ['end', 'Ended: Test t2 fails on a1 (env e1)'],
+      ['begin', 'Test t2 fails on a1 (env e1)'],
+    ]);
   });
 
   test('a test that begins to fail is sent once, and its end when it passes', async () => {
@@ -168,6 +182,27 @@ describe('alerts about failing tests', () => {
     world.beforeRequest = () => {};
     await sync();
     expect(events(receiver)).toHaveLength(2);
+  });
+
+  test('a dropped column is told, whether or not the service says when it had changed', async () => {
+    const { sync, env, receiver } = await scene({ kind: 'column_dropped' });
+    delete env.columns.get('a1.c1')?.item['synced_at'];
+    await sync();
+    for (const id of ['a1.c1', 'a1.c2']) remove(env, 'columns', id, 'tombstone');
+    await sync({ full: true });
+    expect(events(receiver).map(([event]) => event)).toEqual(['begin', 'begin']);
+  });
+
+  test('each change of the type of a column is told, also within a day', async () => {
+    const { sync, env, receiver } = await scene({ kind: 'column_type' });
+    await sync();
+    for (const data_type of ['NUMBER', 'DATE']) {
+      putColumn(env, 'a1.c1', 'a1', { data_type });
+      await sync();
+      await sync();
+    }
+    const lines = receiver.posts.map(({ body }) => JSON.parse(body).data.lines[0]);
+    expect(lines).toEqual(['Type: int before, now NUMBER', 'Type: NUMBER before, now DATE']);
   });
 
   test('a list that answers 404 is told by the run that meets it, and so are histories that all do', async () => {

@@ -121,7 +121,7 @@ export function stampInFuture(env: EnvironmentModel, kind: Kind, id: string): vo
 }
 
 function isNewer(item: Item, now: string): boolean {
-  return item['synced_at'] !== FAR_FUTURE && String(item['synced_at']) > now;
+  return item['synced_at'] !== FAR_FUTURE && String(item['synced_at'] ?? '') > now;
 }
 
 /** Creates, changes or recreates an entity, unless it is newer than the stamp. */

@@ -123,7 +123,9 @@ function keptMembers({ members }: Alert, { standing, unknown, at }: StandingCond
       return stays ? [[key, member]] : [];
     }
     if (condition.evidence === member.evidence) return [[key, member]];
-    return [[key, { ...memberOf(condition, member.count + 1), isTold: member.isTold }]];
+    // A change of a column ends by itself, so another one is news.
+    const isTold = member.isTold && member.until === null;
+    return [[key, { ...memberOf(condition, member.count + 1), isTold }]];
   });
   return new Map(kept);
 }
