@@ -2,6 +2,7 @@ import type { AccountQuota } from '../core/quota/quota.ts';
 import { type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import type { RunOpening } from '../sync/forecast.ts';
+import { openStore } from './open-store.ts';
 import { resumeSource } from './session.ts';
 
 /** The list of environments, and the account's quota as its responses stated it. */
@@ -18,9 +19,10 @@ export async function requestEnvironments(
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<EnvironmentListing> {
   const source = await resumeSource(settings, watch);
+  const { limits } = await openStore(settings.db);
   try {
     const environments = await source.environments();
-    const { listed } = reconcile(environments, [], clock());
+    const { listed } = reconcile(environments, [], clock(), limits);
     return { opening: { environments, times: source.times() }, listed, quota: source.quota?.() ?? null };
   } finally {
     await source.close();

@@ -61,6 +61,9 @@ export async function storeAccount(
     if (before !== null && !replace)
       throw new SyncError('usage', `the account ${account.name} already exists: change it with --replace`);
     await refuseTakenSchema(transaction, account);
+    // What is recorded of its environments is about another mirror.
+    if (before?.schema !== account.schema || before.baseUrl !== account.baseUrl)
+      await deleteEnvironments(transaction, account.name);
     const row = rowOf(account);
     await transaction.drizzle
       .insert(accounts)
@@ -136,11 +139,15 @@ export async function deleteAccount(
     if (row === undefined) throw noAccount(name);
     const account = accountOf(row);
     if (drop !== null) await refuseBusy(transaction, name);
-    await transaction.drizzle.delete(accountEnvironments).where(eq(accountEnvironments.account, name));
+    await deleteEnvironments(transaction, name);
     await transaction.drizzle.delete(accounts).where(eq(accounts.name, name));
     await drop?.(transaction.query, account.schema);
     return account;
   });
+}
+
+async function deleteEnvironments({ drizzle }: WorkTransaction, account: string): Promise<void> {
+  await drizzle.delete(accountEnvironments).where(eq(accountEnvironments.account, account));
 }
 
 /** Drops the mirror in a schema. @throws SyncError if it must not be dropped */

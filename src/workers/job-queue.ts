@@ -154,12 +154,14 @@ function whereStillClaimed({ account, environment, startedAt }: ClaimedSync, wor
   );
 }
 
-/** Selects the environment unless a sync that started later has ended. */
+/** Selects the environment unless a sync that started later has ended, or the account has another mirror by now. */
 function whereNewest({ account, environment, startedAt }: ClaimedSync) {
   const { account: of, env_id, last_started_at } = accountEnvironments;
   return and(
     eq(of, account.name),
     eq(env_id, environment.id),
+    sql`(${account.baseUrl}, ${account.schema}) = (select ${accounts.base_url}, ${accounts.mirror_schema} from ${accounts}
+      where ${accounts.name} = ${account.name})`,
     or(isNull(last_started_at), lte(last_started_at, timeOf(startedAt) as Date)),
   );
 }

@@ -2,6 +2,7 @@ import { type RecoveryKind, SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { NextTick } from '../core/schedule/schedule.ts';
+import { noEnvironment } from '../core/schedule/wanted-environments.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
 import {
@@ -147,7 +148,9 @@ async function performListing(
 
 async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: AbortSignal) {
   try {
-    return { listed: await ports.list(account, signal), error: null };
+    const listed = await ports.list(account, signal);
+    if (listed.length === 0) throw noEnvironment();
+    return { listed, error: null };
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
     return { listed: null, error: messageOf(ports.database, error) };

@@ -94,7 +94,7 @@ function addQueueGauges({ query }: WorkDatabase, registers: Registry[]): void {
 function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
   new Gauge({
     name: 'obsync_account_age_seconds',
-    help: 'Seconds since the last sync without problems of the account’s stalest environment started; +Inf if an environment never had one',
+    help: 'Seconds since the last sync without problems of the account’s stalest environment started; +Inf if an environment never had one, or no environment is known',
     labelNames: ['account'],
     registers,
     async collect() {
@@ -102,7 +102,7 @@ function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
         `select a.name as account, case when bool_or(e.synced_at is null) then 'Infinity'
             else extract(epoch from now() - min(e.synced_at))::float8 end as age
           from obsync_accounts.accounts a left join obsync_accounts.account_environments e on e.account = a.name
-          where e.due_at is not null or a.listed_at is null group by a.name`,
+          where e.due_at is not null or e.env_id is null group by a.name`,
       );
       this.reset();
       for (const { account, age } of rows) this.set({ account: String(account) }, Number(age));

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
+import { listEnvironments } from '../../src/api/list-environments.ts';
 import { runOnce } from '../../src/api/session.ts';
 import { verify } from '../../src/index.ts';
 import { syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
 import { putAsset, putAssetEdge } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
+import { startApiServer } from '../support/api-server.ts';
 import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 
@@ -41,6 +43,19 @@ test('every run changes or rejects what PostgreSQL cannot store, and a verificat
   expect(findings.map(({ stream, what, why }) => [stream, what, why])).toEqual(
     ['assets', 'table_assets'].map((stream) => [stream, 'missing', 'rejected: the key is longer than 1000 bytes']),
   );
+});
+
+test('environments are listed as PostgreSQL stores them, for schedules and workers too (R20)', async () => {
+  const api = await startApiServer({
+    body: [
+      { id: 'e1', name: 'x\0y', cron: '@daily\0' },
+      { id: 'k'.repeat(1001), name: 'k' },
+    ],
+  });
+  onTestFinished(() => api.close());
+  const { mirror } = await setUp(createWorld(['e1']));
+  const listed = await listEnvironments(syncSettings({ ...mirror, baseUrl: api.url }), new AbortController().signal);
+  expect(listed).toEqual([{ id: 'e1', name: 'x\uFFFDy', cron: '@daily\uFFFD' }]);
 });
 
 test('keys of 1,000 bytes are stored in PostgreSQL unless an index entry with the environment would exceed 2,600 bytes (R20)', async () => {

@@ -4,13 +4,14 @@ import { workTest } from './setup.ts';
 
 test('worker metrics show the age of every account, even if it was never listed or synced', async () => {
   const { add, ask, database } = await workTest();
-  for (const name of ['new', 'never', 'synced', 'idle']) await add(name);
+  for (const name of ['new', 'empty', 'never', 'synced', 'idle']) await add(name);
   await ask(`update obsync_accounts.accounts set listed_at = now() where name <> 'new';
     insert into obsync_accounts.account_environments (account, env_id, name, due_at, synced_at) values
       ('never', 'e1', 'e1', now(), null), ('never', 'e2', 'e2', now(), now()), ('idle', 'e1', 'e1', null, null),
       ('synced', 'e1', 'e1', now(), now() - interval '1 hour'), ('synced', 'e2', 'e2', now(), now())`);
   const text = await createWorkerMetrics(database).text();
   expect(text).toMatch(/age_seconds\{account="new"\} \+Inf\n/);
+  expect(text).toMatch(/age_seconds\{account="empty"\} \+Inf\n/);
   expect(text).toMatch(/age_seconds\{account="never"\} \+Inf\n/);
   expect(text).toMatch(/age_seconds\{account="synced"\} 360\d/);
   expect(text).not.toContain('account="idle"');

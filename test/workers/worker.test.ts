@@ -191,6 +191,47 @@ describe('workers', () => {
       .toEqual([{ listing_error: 'the file is not there', later: 't', worker: null }]);
   });
 
+  test('a listing without any environment is a failed one, and the environments known before stay due', async () => {
+    const work = await workTest();
+    await work.add('a', { listed: environments('e1') });
+    const { events } = await work.start();
+    await work.until("e.status = 'done'");
+    work.service.listed.set('a', []);
+    await work.ask('update obsync_accounts.accounts set listing_due_at = now()');
+    const error = 'the token sees no environment: check its permissions';
+    await expect
+      .poll(() => work.ask('select listing_error from obsync_accounts.accounts'))
+      .toEqual([{ listing_error: error }]);
+    await expect.poll(() => events.at(-1)).toMatchObject({ result: 'not listed', error });
+    expect(await work.ask('select env_id from obsync_accounts.account_environments')).toEqual([{ env_id: 'e1' }]);
+  });
+
+  test('an account that gets another mirror is synced into it at once, even if an earlier sync ends only then', async () => {
+    const { sync, release } = holding();
+    let isFirst = true;
+    const work = await workTest(async (key, signal) => {
+      if (!isFirst) return GOOD;
+      isFirst = false;
+      return sync(key, signal);
+    });
+    const ended = () => events.filter((event) => event.type === 'job' && event.environment !== null).length;
+    await work.add('a', { listed: environments('e1') });
+    const { events } = await work.start();
+    await expect.poll(() => work.service.begun).toEqual(['a/e1']);
+    await work.add('a', { schema: 'other' });
+    await expect
+      .poll(
+        () =>
+          events.filter(({ type, ...event }) => type === 'job' && 'result' in event && event.result === 'listed')
+            .length,
+      )
+      .toBe(2);
+    release();
+    await expect.poll(ended).toBe(2);
+    await work.until("e.status = 'done'");
+    expect(work.service.begun).toEqual(['a/e1', 'a/e1']);
+  });
+
   test('a failed listing is retried after a minute, then with exponential backoff up to an hour', async () => {
     const work = await workTest();
     await work.add('a');

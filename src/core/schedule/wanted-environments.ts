@@ -40,6 +40,10 @@ export function chooseEnvironments(
 ): readonly ListedEnvironment[] {
   const { chosen, unknown } = wantedOf(listed, asked);
   if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
-  if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');
+  if (listed.length === 0) throw noEnvironment();
   return chosen;
+}
+
+export function noEnvironment(): SyncError {
+  return new SyncError('run', 'the token sees no environment: check its permissions');
 }
