@@ -8,8 +8,8 @@ import { DAY, HOUR } from '../world.ts';
 import type { Invariant } from './commit-transition.ts';
 
 interface FinishedScan {
-  /** T of the run in which it ended. */
-  readonly at: string;
+  /** T when it ended; of its run's end if no answer had a date before. */
+  readonly at: string | null;
   readonly pages: number;
 }
 
@@ -37,19 +37,21 @@ export function scansAreTimely(): {
       const pages = counted.get(key) ?? 0;
       // After an end or a discard, the next round may begin with a slice that is no transition of its own (R27).
       if (after.round === null && after.waiting === null) counted.delete(key);
-      if (commit.kind !== 'round-end' || before.round?.mode !== 'scan' || serverTime === null) return [];
+      if (commit.kind !== 'round-end' || before.round?.mode !== 'scan') return [];
       finished.set(key, { at: serverTime, pages });
       const stored = commit.checkpoint.scanPages;
       return stored === pages ? [] : [`its scan took ${pages} pages, but the checkpoint says ${stored}`];
     },
     overdue({ run, cycle, server_time: now, streams }, fullEveryDays) {
+      for (const [key, { at, pages }] of finished) finished.set(key, { at: at ?? now, pages });
       if (now === null || run !== cycle) return [];
       const done = streams.filter(
         ({ stream, status }) => status === 'done' && SCANNED_STREAMS.includes(stream as never),
       );
       return done.flatMap(({ env_id, stream }) => {
         const scan = finished.get(`${env_id} ${stream}`);
-        if (scan === undefined || now < addSeconds(scan.at, scanIntervalSeconds(fullEveryDays, scan.pages))) return [];
+        const interval = scanIntervalSeconds(fullEveryDays, scan?.pages ?? 0);
+        if (scan === undefined || scan.at === null || now < addSeconds(scan.at, interval)) return [];
         return [
           `${env_id} ${stream} is done at ${now}, but its last scan, of ${scan.pages} pages, ended at ${scan.at}`,
         ];
