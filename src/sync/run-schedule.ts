@@ -13,7 +13,7 @@ import {
   timetable,
   timetableChanges,
 } from '../core/schedule/schedule.ts';
-import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environments.ts';
+import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import { addSeconds, type Instant, secondsBetween } from '../core/time/instant.ts';
 import type { RunSummary } from './summary.ts';
 
@@ -108,7 +108,7 @@ function sentence({ what, scheduledRun: { environment, cron, due } }: TimetableC
     case 'bad cron':
       return `${environment.name} is not synced: its cron expression is wrong or has no tick: ${cron}; pass one with --cron`;
     case 'gone':
-      return `${environment.name} is no longer listed, so it is no longer synced: its rows stay as they are`;
+      return `${environment.name} is no longer listed by this name, so it is no longer synced: its rows stay as they are`;
   }
 }
 
@@ -131,7 +131,17 @@ async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleS
   }
   state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
   if (!state.listed) requireSchedule(ports, rules, state);
+  else warnOfMissing(ports, rules, state);
   state.listed = true;
+}
+
+/** An environment may have been renamed, or gone out of the token's sight. */
+function warnOfMissing({ log }: SchedulePorts, rules: ScheduleRules, { environments }: ScheduleState): void {
+  try {
+    chooseEnvironments(environments, rules.environments);
+  } catch (error) {
+    log.warn((error as SyncError).message);
+  }
 }
 
 function endsSchedule({ recovery }: SyncError): boolean {
@@ -139,8 +149,7 @@ function endsSchedule({ recovery }: SyncError): boolean {
 }
 
 function requireSchedule(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): void {
-  const { unknown } = wantedOf(state.environments, rules.environments);
-  if (unknown.length > 0) throw noSuchEnvironment(unknown, state.environments);
+  chooseEnvironments(state.environments, rules.environments);
   retime(ports, rules, state, ports.clock());
   if (state.timetable.every(({ due }) => due === null)) {
     throw new SyncError('usage', 'there is nothing to schedule: pass a cron expression with --cron');

@@ -134,10 +134,28 @@ describe('the listing of environments', () => {
   });
 
   test('an environment that vanishes is reported once, and no longer synced', async () => {
-    const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
+    const [a, b] = [env('a', '0 * * * *'), env('b', '0 12 * * *')];
+    const { runs, warnings, error } = await live({ ...later([a, b], [b]), hours: 6 });
     expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
-    expect(warnings).toEqual(['a-name is no longer listed, so it is no longer synced: its rows stay as they are']);
+    expect(warnings).toEqual([
+      'a-name is no longer listed by this name, so it is no longer synced: its rows stay as they are',
+    ]);
     expect(error).toBeNull();
+  });
+
+  test.each([
+    ['was renamed', [{ ...env('a', '0 * * * *'), name: 'b' }], 'no environment a-name: the token sees a (b)'],
+    ['is the only one and vanishes', [], 'no environment a-name: the token sees none'],
+  ])('an environment chosen by its name that %s is reported at every listing', async (_, after, warning) => {
+    const before = [env('a', '0 * * * *')];
+    const { warnings } = await live({ ...later(before, after), rules: { environments: ['a-name'] }, hours: 7 });
+    expect(warnings.slice(1)).toEqual([warning, warning, warning]);
+  });
+
+  test('a token that sees no environment any more is reported at every listing', async () => {
+    const { warnings } = await live({ ...later([env('a', '0 * * * *')], []), hours: 7 });
+    const warning = 'the token sees no environment: check its permissions';
+    expect(warnings.slice(1)).toEqual([warning, warning, warning]);
   });
 
   test('a changed cron expression takes effect', async () => {
