@@ -14,11 +14,11 @@ const HELD = new Set<Database.Database>();
 /**
  * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror's real file, whatever
  * name the mirror was opened by (R26). The system releases it when the process ends, for whatever reason. The file
- * stays, because removing it could race with another process.
+ * stays, because removing it could race with another process. `isReplaced`: the file is replaced, not written in place.
  * @throws SyncError `locked`, or `usage` if no lock can be created
  */
-export function takeLock(mirrorPath: string): MirrorLock {
-  refuseHardLink(mirrorPath);
+export function takeLock(mirrorPath: string, { isReplaced = false } = {}): MirrorLock {
+  if (!isReplaced) refuseHardLink(mirrorPath);
   const path = lockPath(mirrorPath);
   let connection: Database.Database | null = null;
   try {
@@ -66,7 +66,7 @@ export function lockPath(mirrorPath: string): string {
 }
 
 /** SQLite follows symbolic links too, so its own files are beside the real file, which may not exist yet. */
-function realPath(path: string): string {
+export function realPath(path: string): string {
   const entry = lstatSync(path, ABSENT);
   if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined)
     return realPath(resolve(dirname(path), readlinkSync(path)));

@@ -6,7 +6,7 @@ import { type FileOperations, fullDisk, isDiskFull } from '../export/export-file
 /** Takes the lock of an export folder, next to its manifest. @throws SyncError `locked`; `run` if full; `usage` */
 export function lockFolder(to: string, manifest: string, files: FileOperations): MirrorLock {
   try {
-    return takeLock(manifest);
+    return takeLock(manifest, { isReplaced: true });
   } catch (error) {
     throw error instanceof SyncError ? lockError(to, manifest, error, files) : error;
   }

@@ -2,11 +2,15 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  linkSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -114,6 +118,45 @@ describe('a backup', () => {
     expect(next.streams.filter(({ mode }) => mode === 'scan')).toEqual([]);
     expect(await verify(options)).toMatchObject({ equal: true });
   });
+});
+
+describe.each(['backup', 'copy'])('%s', (command) => {
+  const args = (db: string, to: string) =>
+    command === 'backup' ? ['backup', to, '--db', db] : ['copy', '--db', db, '--to', to];
+
+  test('to a symbolic link, it puts the file where the link leads', async () => {
+    const [db, real, link] = [filled(), join(folder(), 'real.db'), join(folder(), 'link.db')];
+    symlinkSync(real, link);
+    expect(await obsync(args(db, link))).toMatchObject({ code: 0 });
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(rowsIn(real)).toEqual(rowsIn(db));
+  });
+
+  test('it refuses a place where the log of another mirror was left, which SQLite would apply to the new file', async () => {
+    const [db, other] = [filled(), filled()];
+    const mirror = openForWriting(other);
+    mirror.connection.exec("update environments set name = 'another'");
+    // As after a kill, and \`rm\` of the mirror alone.
+    copyFileSync(`${other}-wal`, `${other}.kept`);
+    mirror.connection.close();
+    rmSync(other);
+    renameSync(`${other}.kept`, `${other}-wal`);
+    expect(await obsync(args(db, other))).toEqual(
+      refusal(/m\.db-wal was left by a mirror that is no longer here: move it/),
+    );
+    expect(existsSync(other)).toBe(false);
+  });
+});
+
+test('a backup with other hard links is replaced, and they keep the earlier one', async () => {
+  const [db, to] = [filled(), join(folder(), 'backup.db')];
+  await backup({ db, to });
+  linkSync(to, `${to}.yesterday`);
+  const before = rowsIn(to);
+  grow(db, 1);
+  expect(await obsync(['backup', to, '--db', db])).toMatchObject({ code: 0 });
+  expect(rowsIn(`${to}.yesterday`)).toEqual(before);
+  expect(statSync(to).size).toBeGreaterThan(statSync(`${to}.yesterday`).size);
 });
 
 describe('an earlier backup stays, and nothing else is left,', () => {

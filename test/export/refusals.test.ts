@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -98,6 +98,15 @@ describe('obsync export', () => {
     expect(await obsync(['export', '--db', older.path, '--to', to])).toEqual(refusal(/made by an older obsync: run/));
     expect(await obsync(['export', '--db', empty.path, '--to', to])).toEqual(refusal(/mirrors nothing yet: run/));
     expect(readdirSync(to)).toEqual([]);
+  });
+
+  test('files with other hard links, as snapshots have, are replaced, and the other names keep the earlier export', async () => {
+    const [to, snapshot] = [folder(), folder()];
+    await exporting(to);
+    for (const name of ['manifest.json', 'views.sql']) linkSync(join(to, name), join(snapshot, name));
+    const earlier = readFileSync(join(snapshot, 'manifest.json'), 'utf8');
+    expect(await obsync(['export', '--db', db, '--to', to, '--format', 'csv'])).toMatchObject({ code: 0 });
+    expect(readFileSync(join(snapshot, 'manifest.json'), 'utf8')).toBe(earlier);
   });
 
   test('it exits 4 while another export writes to the folder', async () => {

@@ -11,11 +11,11 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { takeLock } from '../../../state/lock.ts';
+import { realPath, takeLock } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
 import { fileError } from './file-error.ts';
-import { mirrorExists, openEarlier, refuseMissing } from './open.ts';
+import { mirrorExists, openEarlier, refuseLeftLog, refuseMissing } from './open.ts';
 
 export interface BackupReport {
   readonly db: string;
@@ -33,8 +33,9 @@ export interface BackupReport {
 export async function backUp(path: string, to: string, signal: AbortSignal): Promise<BackupReport> {
   refuseMissing(path);
   refuseTarget(path, to);
-  const lock = takeLock(to);
-  const beside = join(dirname(to), `.${basename(to)}.backup`);
+  const lock = takeLock(to, { isReplaced: true });
+  const real = realPath(to);
+  const beside = join(dirname(real), `.${basename(real)}.backup`);
   const remove = (): void => {
     for (const end of ['', '-journal']) rmSync(`${beside}${end}`, { force: true });
   };
@@ -49,7 +50,7 @@ export async function backUp(path: string, to: string, signal: AbortSignal): Pro
     const replaced = mirrorExists(to);
     chmodSync(beside, statSync(path).mode & 0o777);
     flush(beside);
-    renameSync(beside, to);
+    renameSync(beside, real);
     return { db: path, to, bytes, rows, replaced };
   } catch (error) {
     throw fileError(to, error);
@@ -65,9 +66,11 @@ function refuseTarget(path: string, to: string): void {
   const there = statSync(to, ABSENT);
   if (statSync(dirname(to), ABSENT)?.isDirectory() !== true) throw refuse('is in a folder that does not exist');
   if (there?.isDirectory() === true) throw refuse('is a folder');
+  refuseLeftLog(to);
   if (there === undefined || there.size === 0) return;
   if (isSame(there, statSync(path))) throw refuse('is the mirror itself');
-  if (existsSync(`${to}-wal`) || existsSync(`${to}-shm`)) throw refuse('is a mirror in use, with a -wal or -shm file');
+  if (['-wal', '-shm'].some((end) => existsSync(realPath(to) + end)))
+    throw refuse('is a mirror in use, with a -wal or -shm file');
   try {
     openEarlier(to).connection.close();
   } catch (cause) {

@@ -2,7 +2,7 @@ import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
-import { takeLock } from '../../../state/lock.ts';
+import { realPath, takeLock } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
 import { replacing } from '../sql/conflicts.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
@@ -13,7 +13,7 @@ import { closeWritten } from './close.ts';
 import { SQLITE } from './driver.ts';
 import { fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
-import { mirrorExists, openForReading, openForWriting, refuseNoFolder } from './open.ts';
+import { mirrorExists, openForReading, openForWriting, refuseLeftLog, refuseNoFolder } from './open.ts';
 
 /** Opens a mirror file for copying, as of one instant. @throws SyncError `usage` */
 export function openSqliteSource(path: string): CopySource {
@@ -76,14 +76,15 @@ export interface UnfinishedFile {
   readonly connection: Database;
   /** Does a step, with errors that name the final path. */
   attempt<Done>(step: () => Done): Done;
-  /** Commits, and moves the file to its final path. `beforeMove` is called just before. */
-  finish(beforeMove: () => void): void;
+  /** Commits, and moves the file to its final path, following links. `beforeMove` is called with it just before. */
+  finish(beforeMove: (path: string) => void): void;
   abandon(): void;
 }
 
 /** Starts a file next to its final path; what an earlier attempt left there is removed. */
 export function startFile(path: string, mode?: number): UnfinishedFile {
-  const beside = join(dirname(path), `.${basename(path)}.copy`);
+  const real = realPath(path);
+  const beside = join(dirname(real), `.${basename(real)}.copy`);
   const remove = (): void => removeFile(beside);
   const attempt = <Made>(step: () => Made): Made => {
     try {
@@ -104,8 +105,8 @@ export function startFile(path: string, mode?: number): UnfinishedFile {
         connection.close();
         attempt(() => {
           flush(beside);
-          beforeMove();
-          renameSync(beside, path);
+          beforeMove(real);
+          renameSync(beside, real);
         });
       },
       abandon() {
@@ -125,8 +126,9 @@ export function removeFile(path: string): void {
 }
 
 function refuseTaken(path: string): void {
+  refuseLeftLog(path);
   if (mirrorExists(path))
-    throw new SyncError('usage', `${path} exists already: name a new file, or move it away first`);
+    throw new SyncError('usage', `${path} exists already: name a new file, or move it and its -wal away first`);
 }
 
 /** It needs no log: the file is not read before it is complete, and is created again after a crash. */

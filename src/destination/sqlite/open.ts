@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import { realPath } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
@@ -95,6 +96,20 @@ export function refuseMissing(path: string): void {
   if (mirrorExists(path)) return;
   const what = existsSync(path) ? 'is empty' : 'does not exist';
   throw new SyncError('usage', `${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
+}
+
+/**
+ * Refuses a place where the log of a mirror is left without it: SQLite would apply it to any file that is put there.
+ * @throws SyncError `usage`
+ */
+export function refuseLeftLog(path: string): void {
+  const logs = ['-wal', '-journal'].map((end) => realPath(path) + end);
+  const left = logs.find((log) => existsSync(log) && statSync(log).size > 0);
+  if (left === undefined || mirrorExists(path)) return;
+  throw new SyncError(
+    'usage',
+    `${left} was left by a mirror that is no longer here: move it to that mirror, or remove it`,
+  );
 }
 
 export function mirrorExists(path: string): boolean {
