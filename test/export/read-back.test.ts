@@ -88,6 +88,15 @@ describe.each(EXPORT_FORMATS)('an export as %s read by DuckDB', (format) => {
 });
 
 describe('an export read by DuckDB', () => {
+  test.each(EXPORT_FORMATS)('as %s a row of 15 MB is read', async (format) => {
+    const [mirror, to] = [openMirror(), folder()];
+    const description = 'x'.repeat(15_000_000);
+    insert(mirror, 'assets', { env_id: 'e1', id: 'long', name: 'a', description, mirrored_at: mirroredAt(1) });
+    await exportOf(mirror, to, { format, tables: ['assets'], views: true });
+    const { rows } = await readBack(to, ['assets']);
+    expect(JSON.stringify(rows['assets']).includes(description)).toBe(true);
+  });
+
   test.each([
     ['parquet', 'read_parquet'],
     ['csv', 'read_csv'],
