@@ -3,7 +3,7 @@ import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { replicaPlace } from '../destination/mirror-file.ts';
 import { openStore } from './open-store.ts';
 import { startRunThread } from './thread/in-thread.ts';
-import type { FollowSettings } from './thread/run-thread.ts';
+import type { FollowSettings } from './thread/thread-messages.ts';
 
 /** A replica that follows its mirror in a thread. */
 export interface FollowingReplica {

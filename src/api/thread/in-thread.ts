@@ -9,7 +9,14 @@ import type { RunSummary } from '../../sync/summary.ts';
 import type { VerifyExportReport, VerifyExportSettings } from '../compare-export.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror.ts';
 import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
-import type { CopySettings, FollowSettings, JobReply, SerializedError, ThreadEvent, ThreadJob } from './run-thread.ts';
+import type {
+  CopySettings,
+  FollowSettings,
+  JobReply,
+  SerializedError,
+  ThreadEvent,
+  ThreadJob,
+} from './thread-messages.ts';
 
 /** Runs jobs in a thread, one at a time: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
 export interface RunThread {
