@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
 
@@ -68,11 +68,16 @@ export function lockPath(mirrorPath: string): string {
 /** SQLite follows symbolic links too, so its own files are beside the real file, which may not exist yet. */
 export function realPath(path: string): string {
   const entry = lstatSync(path, ABSENT);
-  if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined)
-    return realPath(resolve(dirname(path), readlinkSync(path)));
+  if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined) return realPath(linkTarget(path));
   if (entry !== undefined) return realpathSync(path);
   const folder = statSync(dirname(path), ABSENT) === undefined ? dirname(path) : realpathSync(dirname(path));
   return join(folder, basename(path));
+}
+
+/** Not normalized: `..` in a link leads out of the real folder of the link, which may have another name. */
+function linkTarget(path: string): string {
+  const target = readlinkSync(path);
+  return isAbsolute(target) ? target : `${realpathSync(dirname(path))}/${target}`;
 }
 
 const ABSENT = { throwIfNoEntry: false } as const;

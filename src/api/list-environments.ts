@@ -18,8 +18,8 @@ export async function requestEnvironments(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<EnvironmentListing> {
-  const source = await resumeSource(settings, watch);
   const { limits } = await openStore(settings.db);
+  const source = await resumeSource(settings, watch);
   try {
     const environments = await source.environments();
     const { listed } = reconcile(environments, [], clock(), limits);

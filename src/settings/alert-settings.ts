@@ -73,7 +73,7 @@ function urlOf(where: string, channel: Readonly<Record<string, unknown>>): strin
   try {
     [url.username, url.password].forEach(decodeURIComponent);
   } catch {
-    throw refusal(where, 'a URL with %25 for each % in its user and password');
+    throw refusal(where, 'a URL in whose user and password each % that stands for itself is written as %25');
   }
   return url.href;
 }

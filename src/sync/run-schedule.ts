@@ -13,7 +13,7 @@ import {
   timetable,
   timetableChanges,
 } from '../core/schedule/schedule.ts';
-import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
+import { chooseEnvironments, environmentsError } from '../core/schedule/wanted-environments.ts';
 import { addSeconds, type Instant, secondsBetween } from '../core/time/instant.ts';
 import type { RunSummary } from './summary.ts';
 
@@ -108,7 +108,7 @@ function sentence({ what, scheduledRun: { environment, cron, due } }: TimetableC
     case 'bad cron':
       return `${environment.name} is not synced: its cron expression is wrong or has no tick: ${cron}; pass one with --cron`;
     case 'gone':
-      return `${environment.name} is no longer listed by this name, so it is no longer synced: its rows stay as they are`;
+      return `${environment.name} is no longer listed, or was renamed, so it is no longer synced: its rows stay as they are`;
   }
 }
 
@@ -137,11 +137,8 @@ async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleS
 
 /** An environment may have been renamed, or gone out of the token's sight. */
 function warnOfMissing({ log }: SchedulePorts, rules: ScheduleRules, { environments }: ScheduleState): void {
-  try {
-    chooseEnvironments(environments, rules.environments);
-  } catch (error) {
-    log.warn((error as SyncError).message);
-  }
+  const error = environmentsError(environments, rules.environments);
+  if (error !== null) log.warn(error.message);
 }
 
 function endsSchedule({ recovery }: SyncError): boolean {
@@ -173,6 +170,8 @@ async function runDue(
   if (listed !== null) {
     state.environments = listed;
     state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
+    state.listed = true;
+    warnOfMissing(ports, rules, state);
   } else if (summary.recovery === 'usage' && !(state.proven && environments.length === 1)) {
     await list(ports, rules, state);
     const stay = environments.filter(({ id }) => state.environments.some((each) => each.id === id));

@@ -61,14 +61,14 @@ export async function storeAccount(
     if (before !== null && !replace)
       throw new SyncError('usage', `the account ${account.name} already exists: change it with --replace`);
     await refuseTakenSchema(transaction, account);
-    // What is recorded of its environments is about another mirror.
-    if (before?.schema !== account.schema || before.baseUrl !== account.baseUrl)
-      await deleteEnvironments(transaction, account.name);
+    const isMoved = before?.schema !== account.schema || before.baseUrl !== account.baseUrl;
+    // What is recorded of its environments belongs to the previous mirror.
+    if (isMoved) await deleteEnvironments(transaction, account.name);
     const row = rowOf(account);
     await transaction.drizzle
       .insert(accounts)
       .values(row)
-      .onConflictDoUpdate({ target: accounts.name, set: { ...row, ...DUE_NOW } });
+      .onConflictDoUpdate({ target: accounts.name, set: { ...row, ...DUE_NOW, ...(isMoved ? NEW : {}) } });
     return before !== null;
   });
 }
@@ -105,6 +105,8 @@ export async function requestListing({ drizzle }: WorkDatabase, name: string): P
 
 /** A listing in flight may not know of the change, so its result isn't recorded. */
 const DUE_NOW = { listing_due_at: sql`now()`, worker: null };
+
+const NEW = { added_at: sql`now()`, listed_at: null };
 
 /** @returns null if there is no such account */
 export async function findAccount({ drizzle }: WorkTransaction, name: string): Promise<SyncAccount | null> {

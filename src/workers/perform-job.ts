@@ -2,7 +2,7 @@ import { type RecoveryKind, SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { NextTick } from '../core/schedule/schedule.ts';
-import { noEnvironment } from '../core/schedule/wanted-environments.ts';
+import { environmentsError } from '../core/schedule/wanted-environments.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
 import {
@@ -149,8 +149,8 @@ async function performListing(
 async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: AbortSignal) {
   try {
     const listed = await ports.list(account, signal);
-    if (listed.length === 0) throw noEnvironment();
-    return { listed, error: null };
+    const error = environmentsError(listed)?.message ?? null;
+    return { listed: error === null ? listed : null, error };
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
     return { listed: null, error: messageOf(ports.database, error) };

@@ -184,7 +184,7 @@ describe('the refusals of copy', () => {
     for (const to of [from, taken])
       await expect(copy({ db: from, to })).rejects.toMatchObject({
         recovery: 'usage',
-        message: `${to} exists already: name a new file, or move it and its -wal away first`,
+        message: `${to} exists already: name a new file, or move it away first, with its -wal if there is one`,
       });
   });
 

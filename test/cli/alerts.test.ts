@@ -141,7 +141,7 @@ describe('alerts in the config file', () => {
     [
       'a password with a % that encodes nothing',
       { channels: { a: { type: 'slack', urlFile: fileWith('https://ana:50%@example.com/x') } } },
-      /alerts\.channels\.a needs a URL with %25 for each %/,
+      /alerts\.channels\.a needs a URL in whose user and password each %/,
     ],
     [
       'a rule for an unknown channel',

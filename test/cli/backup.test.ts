@@ -132,11 +132,21 @@ describe.each(['backup', 'copy'])('%s', (command) => {
     expect(rowsIn(real)).toEqual(rowsIn(db));
   });
 
+  test('to a relative link in a linked folder, it puts the file where SQLite would', async () => {
+    const [db, place] = [filled(), folder()];
+    for (const each of ['a', 'b/sub']) mkdirSync(join(place, each), { recursive: true });
+    symlinkSync('../b/sub', join(place, 'a/linked'));
+    symlinkSync('../real.db', join(place, 'b/sub/link.db'));
+    expect(await obsync(args(db, join(place, 'a/linked/link.db')))).toMatchObject({ code: 0 });
+    expect(rowsIn(join(place, 'b/real.db'))).toEqual(rowsIn(db));
+    expect(readdirSync(join(place, 'a'))).toEqual(['linked']);
+  });
+
   test('it refuses a place where the log of another mirror was left, which SQLite would apply to the new file', async () => {
     const [db, other] = [filled(), filled()];
     const mirror = openForWriting(other);
     mirror.connection.exec("update environments set name = 'another'");
-    // As after a kill, and \`rm\` of the mirror alone.
+    // As after a kill, and `rm` of the mirror alone.
     copyFileSync(`${other}-wal`, `${other}.kept`);
     mirror.connection.close();
     rmSync(other);

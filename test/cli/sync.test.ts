@@ -201,6 +201,19 @@ describe('obsync sync', () => {
     }
   });
 
+  test('with --json it prints a summary even if the mirror is the file of another program', async () => {
+    const db = join(folder(), 'notes.db');
+    new Database(db).exec('create table notes (text)').close();
+    const { url } = await apiServer();
+    const { code, stdout } = await obsync(['sync', '--json', '--db', db, '--base-url', url], {
+      env: { OBSYNC_TOKEN: TOKEN },
+    });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      2,
+      expect.objectContaining({ recovery: 'usage', error: expect.stringContaining('is not a mirror') }),
+    ]);
+  });
+
   test('with --json it prints one JSON document on stdout, even if it fails', async () => {
     const api = await apiServer(ERROR_401);
     const { stdout } = await obsync(['sync', '--base-url', api.url, '--json'], { cwd: folder(), env });

@@ -103,7 +103,7 @@ describe('obsync export', () => {
   test('files with other hard links, as snapshots have, are replaced, and the other names keep the earlier export', async () => {
     const [to, snapshot] = [folder(), folder()];
     await exporting(to);
-    for (const name of ['manifest.json', 'views.sql']) linkSync(join(to, name), join(snapshot, name));
+    linkSync(join(to, 'manifest.json'), join(snapshot, 'manifest.json'));
     const earlier = readFileSync(join(snapshot, 'manifest.json'), 'utf8');
     expect(await obsync(['export', '--db', db, '--to', to, '--format', 'csv'])).toMatchObject({ code: 0 });
     expect(readFileSync(join(snapshot, 'manifest.json'), 'utf8')).toBe(earlier);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,10 @@ import { type Browser, chromium as playwright } from 'playwright-core';
 export async function launchChromium(): Promise<Browser> {
   const folder = await unpacked();
   // At every start: the folder may have been moved since it was unpacked.
-  writeFileSync(FONTS_FILE, FONTS);
+  const fontsFile = `${FONTS_FILE}.${randomUUID()}`;
+  writeFileSync(fontsFile, FONTS);
+  // Another process may be starting a browser.
+  renameSync(fontsFile, FONTS_FILE);
   const launch = (env: Readonly<Record<string, string>>): Promise<Browser> =>
     playwright.launch({
       executablePath: join(folder, 'chromium'),

@@ -7,7 +7,7 @@ import { openStore } from '../open-store.ts';
 import { verifyOnce } from '../verify-mirror.ts';
 import type { CopySettings, EventRelay, FollowSettings, ThreadJob } from './thread-messages.ts';
 
-/** Does any job but a sync. */
+/** Executes every job other than a sync. */
 export async function executeOther(
   job: Exclude<ThreadJob, { do: 'sync' }>,
   { onVerify, onExport, onCopy, onReplica, onSourceEvent }: EventRelay,

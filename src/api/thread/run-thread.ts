@@ -5,7 +5,7 @@ import { type EventRelay, type JobReply, relayTo, serializeError, type ThreadJob
 async function execute(job: ThreadJob, relay: EventRelay, signal: AbortSignal): Promise<unknown> {
   if (job.do === 'sync')
     return runOnce(job.settings, { signal, onSourceEvent: relay.onSourceEvent, onProgress: relay.onSync });
-  // Loaded on demand, and all at once: every place to load from makes the compiled thread of a sync more files.
+  // One dynamic import: each one splits the compiled thread of a sync into more files.
   return (await import('./other-jobs.ts')).executeOther(job, relay, signal);
 }
 

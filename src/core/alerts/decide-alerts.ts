@@ -115,7 +115,10 @@ interface StandingConditions {
   readonly at: Instant;
 }
 
-function keptMembers({ members }: Alert, { standing, unknown, at }: StandingConditions): Map<string, AlertMember> {
+function keptMembers(
+  { members, isSilent }: Alert,
+  { standing, unknown, at }: StandingConditions,
+): Map<string, AlertMember> {
   const kept = Object.entries(members).flatMap(([key, member]): [string, AlertMember][] => {
     const condition = standing.get(key);
     if (condition === undefined) {
@@ -123,9 +126,10 @@ function keptMembers({ members }: Alert, { standing, unknown, at }: StandingCond
       return stays ? [[key, member]] : [];
     }
     if (condition.evidence === member.evidence) return [[key, member]];
-    // A change of a column ends by itself, so another one is news.
-    const isTold = member.isTold && member.until === null;
-    return [[key, { ...memberOf(condition, member.count + 1), isTold }]];
+    // What lasts for a moment ends by itself, so new evidence is news.
+    const isOver = member.until !== null;
+    if (isOver && isSilent) return [];
+    return [[key, { ...memberOf(condition, member.count + 1), isTold: member.isTold && !isOver }]];
   });
   return new Map(kept);
 }

@@ -38,12 +38,17 @@ export function chooseEnvironments(
   listed: readonly ListedEnvironment[],
   asked: readonly string[],
 ): readonly ListedEnvironment[] {
-  const { chosen, unknown } = wantedOf(listed, asked);
-  if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
-  if (listed.length === 0) throw noEnvironment();
-  return chosen;
+  const error = environmentsError(listed, asked);
+  if (error !== null) throw error;
+  return wantedOf(listed, asked).chosen;
 }
 
-export function noEnvironment(): SyncError {
-  return new SyncError('run', 'the token sees no environment: check its permissions');
+/** What is wrong with the listed environments; null if all requested ones are among them. */
+export function environmentsError(
+  listed: readonly ListedEnvironment[],
+  asked: readonly string[] = [],
+): SyncError | null {
+  const { unknown } = wantedOf(listed, asked);
+  if (unknown.length > 0) return noSuchEnvironment(unknown, listed);
+  return listed.length > 0 ? null : new SyncError('run', 'the token sees no environment: check its permissions');
 }

@@ -33,8 +33,8 @@ export interface BackupReport {
 export async function backUp(path: string, to: string, signal: AbortSignal): Promise<BackupReport> {
   refuseMissing(path);
   refuseTarget(path, to);
-  const lock = takeLock(to, { isReplaced: true });
   const real = realPath(to);
+  const lock = takeLock(to, { isReplaced: true });
   const beside = join(dirname(real), `.${basename(real)}.backup`);
   const remove = (): void => {
     for (const end of ['', '-journal']) rmSync(`${beside}${end}`, { force: true });

@@ -128,7 +128,10 @@ export function removeFile(path: string): void {
 function refuseTaken(path: string): void {
   refuseLeftLog(path);
   if (mirrorExists(path))
-    throw new SyncError('usage', `${path} exists already: name a new file, or move it and its -wal away first`);
+    throw new SyncError(
+      'usage',
+      `${path} exists already: name a new file, or move it away first, with its -wal if there is one`,
+    );
 }
 
 /** It needs no log: the file is not read before it is complete, and is created again after a crash. */

@@ -35,7 +35,7 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     file: path,
     limits: null,
     distribution: null,
-    exists: async () => versionOf(path) > 0,
+    exists: async () => holdsMirror(path),
     version: async () => {
       const [found, times] = [versionOf(path), sqliteMigrationTimes()];
       refuseUnreleased(found, times, path);
@@ -116,12 +116,23 @@ function bringUpToDate(path: string): MirrorChange {
   }
 }
 
+/** A file that cannot be read counts: whoever opens it is told why. */
+function holdsMirror(path: string): boolean {
+  try {
+    return versionOf(path) > 0;
+  } catch {
+    return true;
+  }
+}
+
 /** 0 without tables: a process that creates the mirror makes the file first. */
 function versionOf(path: string): number {
   if (!mirrorExists(path)) return 0;
   const { connection } = openEarlier(path);
   try {
     return sqliteVersion(connection);
+  } catch (error) {
+    throw fileError(path, error);
   } finally {
     connection.close();
   }

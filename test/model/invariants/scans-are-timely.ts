@@ -8,7 +8,7 @@ import { DAY, HOUR } from '../world.ts';
 import type { Invariant } from './commit-transition.ts';
 
 interface FinishedScan {
-  /** T when it ended; of its run's end if no answer had a date before. */
+  /** T when it ended, or at the end of its run if no response had a date by then. */
   readonly at: string | null;
   readonly pages: number;
 }
