@@ -56,7 +56,7 @@ function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
 function replaceFiles(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
   const begun: string[] = [];
   const newFolders: string[] = [];
-  const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.obsync`);
+  const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.${process.pid}.obsync`);
   try {
     for (const { path, bytes } of made) {
       const folder = dirname(resolve(to, path));

@@ -6,7 +6,7 @@ import type { OptionEntry } from '../settings/option-table.ts';
 import { version } from '../settings/version.ts';
 import type { CliCommand, CommandArguments } from './command.ts';
 import { ALL_OPTIONS, COMMANDS } from './commands.ts';
-import { readValues, TOKEN_ADVICE } from './settings.ts';
+import { readValues, splitAtCommas, TOKEN_ADVICE } from './settings.ts';
 
 const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
 4 another sync has locked the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
@@ -92,6 +92,8 @@ function yargsOption({ type, default: defaultValue, range, describe, stdio: _, .
     ...(type === 'object' ? {} : { type }),
     describe: range === undefined ? describe : `${describe} (${rangeText(range)})`,
     ...(takesValue ? { string: true, requiresArg: true } : { nargs: 0 }),
+    // Before yargs checks the choices.
+    ...(entry.commas ? { coerce: (given: unknown) => splitAtCommas([given].flat()) } : {}),
     defaultDescription: JSON.stringify(defaultValue),
   };
 }
@@ -124,6 +126,8 @@ function refusal({ argv, aliases }: ParsedLine, message: string): SyncError {
   const unknown = Object.keys(argv).find((key) => !['_', '$0', '--'].includes(key) && !Object.hasOwn(aliases, key));
   const refused = (what: string): SyncError => new SyncError('usage', `${what} (see obsync --help)`);
   if (name === undefined) return refused('no command: try obsync sync');
+  if (name === 'completion')
+    return refused('completion takes no argument: it prints the script for the shell in SHELL');
   if (command === undefined) return refused(`unknown command: ${name}${didYouMean(name, COMMAND_NAMES)}`);
   if (unknown !== undefined) return refused(unknownOption(unknown, command));
   if (rest.length > 0) return refused(`unknown argument${rest.length > 1 ? 's' : ''}: ${rest.join(', ')}`);

@@ -124,16 +124,18 @@ function readValue(
   if (values.includes('')) throw new OptionError(name, `${flag} needs a value`);
   if (!stdio && values.includes(STDIO))
     throw new OptionError(name, `${flag} cannot be ${STDIO}: name a file or a folder`);
-  const parts = commas
-    ? values.flatMap((value) =>
-        String(value)
-          .trim()
-          .split(/\s*,\s*/),
-      )
-    : values;
+  const parts = commas ? splitAtCommas(values) : values;
   if (choices !== undefined) for (const part of parts) readChoice(name, part, choices);
   if (type === 'array') return parts;
   if (type === 'object') return given;
   // Anything else becomes NaN, which the library rejects with the option's range.
   return type === 'number' && given !== range?.word ? Number(given) : given;
+}
+
+export function splitAtCommas(values: readonly unknown[]): string[] {
+  return values.flatMap((value) =>
+    String(value)
+      .trim()
+      .split(/\s*,\s*/),
+  );
 }

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
+import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { mirrorExists, openEarlier, refuseInvalidMirror, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
@@ -29,9 +30,12 @@ export function removeEarlierDemo(db: string): void {
 function refuseOther(db: string): void {
   const { connection } = openEarlier(db);
   try {
-    const baseUrl = String(connection.prepare('select base_url from mirror').pluck().get());
-    const ids = connection.prepare('select id from environments').pluck().all() as string[];
-    if (baseUrl.startsWith('http://127.0.0.1:') && ids.every((id) => ENVIRONMENT_IDS.includes(id))) return;
+    // A demo that was killed at its start.
+    if (sqliteVersion(connection) === 0) return;
+    const baseUrl = connection.prepare<[], string>('select base_url from mirror').pluck().get();
+    const ids = connection.prepare<[], string>('select id from environments').pluck().all();
+    const isLocal = baseUrl === undefined || baseUrl.startsWith('http://127.0.0.1:');
+    if (isLocal && ids.every((id) => ENVIRONMENT_IDS.includes(id))) return;
     throw new SyncError('usage', `${db} mirrors ${baseUrl} and is not a demo: name another file with --db`);
   } finally {
     connection.close();

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -6,6 +6,7 @@ import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { main } from '../../src/cli/program.ts';
 import { textWidth } from '../../src/cli/text-width.ts';
+import { removeEarlierDemo } from '../../src/demo/remove-earlier-demo.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder, inPlace, mirrorFile, obsync, refusal, start, testIo } from './setup.ts';
 
@@ -29,6 +30,19 @@ describe('obsync demo', () => {
     });
     expect(statSync(db)).toMatchObject({ ino: before.ino, size: before.size });
   });
+
+  test.each(['without tables', 'that mirrors nothing'])(
+    'replaces a file %s, as a demo that was killed leaves it',
+    (what) => {
+      const db =
+        what === 'without tables'
+          ? join(folder(), 'm.db')
+          : mirrorFile(({ connection }) => connection.exec('delete from mirror'));
+      if (what === 'without tables') new Database(db).pragma('journal_mode = WAL');
+      removeEarlierDemo(db);
+      expect(existsSync(db)).toBe(false);
+    },
+  );
 
   test('says why it cannot write its mirror before it makes the sample', async () => {
     expect(await obsync(['demo', '--db', 'no/such.db'])).toEqual(

@@ -51,6 +51,8 @@ describe('a bad command line prints one line, exits 2 and leaves no file behind'
       /one SQL statement, but one is an argument and one is in q\.sql: remove one of them/,
     ],
     ['a missing file of SQL', ['query', '--file', 'q.sql'], /q\.sql cannot be read/],
+    ['a database in memory', [...SYNC, '--db', ':memory:'], /":memory:" is no name of a file: write a path/],
+    ['a shell to complete for', ['completion', 'bash'], /completion takes no argument/],
     ['an unknown stream among others', [...SYNC, '--stream', 'assets,nothing'], /--stream cannot be "nothing"/],
     ['a number out of range', [...SYNC, '--page-size', '2001'], /--page-size needs a whole number from 1 to 2000/],
     ['a fraction instead of an integer', [...SYNC, '--concurrency', '1.5'], /--concurrency needs a whole number/],

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { takeLock } from '../../state/lock.ts';
+import { EMPTY_PAGE } from '../support/api-server.ts';
 import { startProxyServer } from '../support/proxy-server.ts';
 import { CA_FILE, startTlsServer } from '../support/tls-server.ts';
 import { apiServer, folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
@@ -199,6 +200,15 @@ describe('obsync sync', () => {
       expect(args[0] === 'sync' ? stderr : stdout + stderr, args[0]).toContain('red \\u001b[31m\\nand \\u202e');
       expect((stdout + stderr).replaceAll('\n', ''), args[0]).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
     }
+  });
+
+  test('--stream takes several streams, separated by commas or repeated', async () => {
+    const page = { body: EMPTY_PAGE };
+    const { url } = await apiServer({ body: [{ id: 'e1', name: 'E' }] }, page, page, page, page, page, page);
+    const args = ['--base-url', url, '--stream', 'assets,columns', '--stream', 'asset_lineage'];
+    const { stdout } = await obsync(['sync', '--json', ...args], { env: { OBSYNC_TOKEN: TOKEN } });
+    const { streams } = JSON.parse(stdout) as { streams: { stream: string }[] };
+    expect(streams.map(({ stream }) => stream).sort()).toEqual(['asset_lineage', 'assets', 'columns']);
   });
 
   test('with --json it prints a summary even if the mirror is the file of another program', async () => {

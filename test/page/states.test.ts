@@ -93,6 +93,34 @@ describe('the page', () => {
     expect(await page.locator('body').innerText()).not.toMatch(/[\u202E\u200B]/);
   });
 
+  test('only the first page of the failing tests names the worst of them', async () => {
+    const body = { ...failingNow([failingSubTest('orders_unique')]), total: 150 };
+    const { page } = await open({ 'environments/prod/failing': { body } }, '#/failing');
+    await page.getByText('150 tests fail. The worst: orders_unique').waitFor();
+    await page.evaluate("location.hash = '#/failing?from=100'");
+    await page.getByText('150 tests fail.', { exact: true }).waitFor();
+  });
+
+  test('the health chart shows the total and the weakest dimensions', async () => {
+    const days = ['2026-11-19', '2026-11-20'];
+    const group = {
+      ...{ name: null, run_count: [1, 1], pass_rate: [1, 1], incidents_opened: [0, 0], incidents_resolved: [0, 0] },
+      ...{ open_count: 0, mean_hours_to_resolve: null },
+    };
+    const dimensions = ['accuracy', 'completeness', 'consistency', 'freshness', 'total', 'uniqueness', 'validity'];
+    const health = dimensions.map((dimension) => ({
+      dimension,
+      scores: [0.9, dimension === 'validity' ? 0.01 : 0.99],
+    }));
+    const body = { days, groups: [group], health, cut: false };
+    const { page } = await open({ 'environments/prod/trends': { body } }, '#/trends');
+    const legend = page.getByRole('figure').filter({ hasText: 'Health' }).getByRole('listitem');
+    await legend.first().waitFor();
+    expect((await legend.allInnerTexts()).map((text) => text.trim().split(/\s/)[0])).toEqual([
+      ...['total', 'validity', 'accuracy', 'completeness', 'consistency', 'freshness'],
+    ]);
+  });
+
   test('a view that the token has no access to says so in one line', async () => {
     const { page } = await open(
       { 'environments/prod/failing': refusal(403, 'The token lacks the scope tests') },

@@ -42,6 +42,13 @@ describe('the address of a mirror', () => {
       expect(addressOf(path, bare)).toEqual({ kind: 'file', path, display: path });
   });
 
+  test('blanks around the name of a file do not count, as for SQLite, and it is never in memory', () => {
+    for (const given of [' m.db', 'm.db ', 'm.db\r\n'])
+      expect(addressOf(given, bare)).toEqual({ kind: 'file', path: 'm.db', display: 'm.db' });
+    for (const given of ['', ' ', ':memory:', ' :memory: '])
+      expect(() => addressOf(given, bare)).toThrow('is no name of a file: write a path, such as obsync.db');
+  });
+
   test('in PostgreSQL it defaults to the values of PostgreSQL’s own programs, and to the schema obsync', () => {
     const user = userInfo().username;
     expect(postgres('postgres://')).toMatchObject({

@@ -32,7 +32,7 @@ function failingNow(
   const shown = rows.filter((row) => wanted === '' || textOf(row).includes(wanted));
   if (total === 0) return notice('good', 'Nothing: the latest result of every test that you can see is good.');
   return html`<div>
-    ${notice('bad', answerOf(failing))}
+    ${notice('bad', answerOf(failing, firstRow(values) === 0))}
     <label class="filter">Show rows that contain <input type="search" value=${values['has'] ?? ''} placeholder="a name, an owner, a status"
       onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => changeValues({ has: currentTarget.value || null })} /></label>
     ${dataTable({
@@ -46,10 +46,10 @@ function failingNow(
   </div>`;
 }
 
-function answerOf({ total, rows }: FailingNow): string {
+function answerOf({ total, rows }: FailingNow, isFirstPage: boolean): string {
   const what = total === 1 ? '1 test fails' : `${formatCount(total)} tests fail`;
   const [worst] = rows;
-  if (worst === undefined) return `${what}.`;
+  if (worst === undefined || !isFirstPage) return `${what}.`;
   const hangs = worst.downstream_count === 0 ? '' : `, with ${downstreamOf(worst)} downstream`;
   return `${what}. The worst: ${worst.test_name.slice(0, 120)}${hangs}.`;
 }

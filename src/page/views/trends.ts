@@ -67,7 +67,7 @@ const MAX_LINES = 6;
 
 function charts({ days, groups, health }: Trends): VNode {
   const [all] = groups;
-  const scored = health.filter(({ scores }) => scores.some((score) => score !== null));
+  const scored = health.filter(({ scores }) => scores.some((score) => score !== null)).sort(byWeakness);
   return html`<div class="charts">
     ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatFraction, fromZero: false })}
     ${all !== undefined && lineChart({ title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
@@ -82,6 +82,14 @@ function charts({ days, groups, health }: Trends): VNode {
       })
     }
   </div>`;
+}
+
+/** `total` first, then by the latest score. */
+function byWeakness(one: Trends['health'][number], other: Trends['health'][number]): number {
+  const [a, b] = [one, other].map(({ dimension, scores }) =>
+    dimension === 'total' ? -1 : (scores.findLast((score) => score !== null) ?? 1),
+  ) as [number, number];
+  return a - b;
 }
 
 const incidentLines = ({ incidents_opened, incidents_resolved }: TrendGroup) => [

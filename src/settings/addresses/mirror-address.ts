@@ -50,7 +50,18 @@ export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): 
     );
   if (/(^|\s)(password|dbname)\s*=/.test(given))
     throw new OptionError('db', 'an address in PostgreSQL is a URL: write postgres://user@host/database');
-  return { kind: 'file', path: given, display: given };
+  const path = fileName('db', given);
+  return { kind: 'file', path, display: path };
+}
+
+/**
+ * The name of an SQLite file as the driver reads it: without blanks around it, or the lock would be another file's (R26).
+ * @throws OptionError if it would be a database in memory
+ */
+function fileName(option: string, given: string): string {
+  const name = given.trim();
+  if (name !== '' && name !== ':memory:') return name;
+  throw new OptionError(option, `${JSON.stringify(given)} is no name of a file: write a path, such as obsync.db`);
 }
 
 /** Whether this is meant as a PostgreSQL address, valid or not. */
