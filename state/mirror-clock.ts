@@ -13,6 +13,8 @@ export interface MirrorClock {
   last(envId: string): StateStatements<Instant | null>;
   /** The environments whose clocks a run advances besides those that it changes; null for all of them, to one time. */
   moved(): readonly string[] | null;
+  /** Called with each time that an environment's clock is set to, before the transaction is committed. */
+  ticked?(at: Instant): void;
 }
 
 /**
@@ -41,6 +43,7 @@ export function* tick(clock: MirrorClock, envId: string): StateStatements<Instan
     values: { env: envId, mirroredAt },
     isUnanswered: true,
   };
+  clock.ticked?.(mirroredAt);
   return mirroredAt;
 }
 

@@ -1,4 +1,5 @@
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
+import type { StateStatements } from '../../../state/state-statements.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError } from '../../core/errors.ts';
@@ -31,7 +32,6 @@ interface PostgresOptions extends RetryWaiting {
 
 export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
   const { envId, run, lease } = options;
-  const clock: MirrorClock = { now: options.clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
   /** Makes a port's method from its statements. */
@@ -43,10 +43,15 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
           performOn(connection, statementsOf(postgresScope(envId), ...given)),
         ),
       );
+  const rememberTicks = environmentClock(options);
   const writing =
-    <Given extends unknown[], Result>(statementsOf: (...given: Given) => SqlStatements<Result>) =>
+    <Given extends unknown[], Result>(statementsOf: (clock: MirrorClock, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
-      withErrors(writeOnce(database, options, (connection) => performOn(connection, statementsOf(...given))));
+      withErrors(
+        rememberTicks((clock) =>
+          writeOnce(database, options, (connection) => performOn(connection, statementsOf(clock, ...given))),
+        ),
+      );
   return {
     load: asking(resumePoint),
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
@@ -59,15 +64,43 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     }),
     dueTests: asking((scope, _stream: Stream, limit: number) => dueTests(scope, run, limit)),
     outstanding: asking(outstandingCounts),
-    commit: writing((stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) =>
+    commit: writing((clock, stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) =>
       lockedCommit(options, { stream, commit, marking, clock }),
     ),
     renewDay: writing(function* () {
       yield* lockEnvironment(envId, lease);
       return yield* renewDay(postgresScope(envId));
     }),
-    pruneHistory: writing((rule: PruningRule) => pruneHistory(postgresScope(envId), rule, clock)),
+    pruneHistory: writing((clock, rule: PruningRule) => pruneHistory(postgresScope(envId), rule, clock)),
   };
+}
+
+/**
+ * The clock of an environment, for one transaction at a time, which remembers the last acknowledged time. A server can
+ * lose what it has acknowledged, for example when an asynchronous standby takes over: a run that went on from the
+ * checkpoint that it remembers would leave a gap for which no later run looks.
+ */
+function environmentClock({ envId, lease, clock: now }: PostgresOptions) {
+  let acknowledged: Instant | null = null;
+  function* last(): StateStatements<Instant> {
+    const at = yield* lockEnvironment(envId, lease);
+    if (acknowledged !== null && at < acknowledged) throw lostCommits(envId);
+    return at;
+  }
+  return async <Done>(transact: (clock: MirrorClock) => Promise<Done>): Promise<Done> => {
+    let at = acknowledged;
+    const ticked = (time: Instant): void => {
+      at = time;
+    };
+    const done = await transact({ now, last, moved: () => [], ticked });
+    acknowledged = at;
+    return done;
+  };
+}
+
+function lostCommits(envId: string): SyncError {
+  const what = `the database has lost what was committed to environment ${envId}, as after a failover`;
+  return new SyncError('run', `${what}: the next run reads it again`);
 }
 
 /** Recorded keys are written at the end of their transaction, so each transaction has its own. */

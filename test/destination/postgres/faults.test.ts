@@ -101,3 +101,18 @@ describe('a commit whose connection is lost', () => {
     expect(await held('e')).toEqual(await held('whole'));
   });
 });
+
+test('after the server has lost an acknowledged commit, as in a failover, a run commits nothing more, and the next one does', async () => {
+  const destination = on(database, 'e');
+  const commit = () => destination.commit(columns, PAGE, new Set(STREAM_NAMES));
+  await commit();
+  const clock = async () =>
+    String((await place.ask('select mirrored_at from mirror_environments'))[0]?.['mirrored_at']);
+  const before = await clock();
+  await commit();
+  await place.ask(`update mirror_environments set mirrored_at = '${before}'`);
+  const lost = { recovery: 'run', message: expect.stringContaining('has lost what was committed to environment e') };
+  await expect(commit()).rejects.toMatchObject(lost);
+  expect(await clock()).toBe(before);
+  await show(database, 'e');
+});
