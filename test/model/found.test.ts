@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Action } from './actions.ts';
 import { type Command, PLAIN_SYNC } from './commands.ts';
+import { expectEqual } from './expectations.ts';
 import { heal, simulate } from './simulation.ts';
-import { DAY } from './world.ts';
+import { DAY, HOUR } from './world.ts';
 
 /** Histories that once broke an invariant, shrunk as far as possible. */
 
@@ -53,6 +54,33 @@ const MARKED_OUT_OF_REACH: Command[] = [
   { type: 'advance', seconds: 90 * DAY },
   { ...PLAIN_SYNC, full: true },
 ];
+
+/** A test is rejected, deleted and restored with its old time, and then repaired without a new one. */
+const REPAIRED_BEHIND_TOMBSTONE: Command[] = [
+  { type: 'advance', seconds: 2 * HOUR },
+  PLAIN_SYNC,
+  { type: 'act', action: { name: 'malformedChange', n: 3, m: 0, variant: 2 } },
+  PLAIN_SYNC,
+  act('removeAsset', 3),
+  { type: 'advance', seconds: 300 },
+  PLAIN_SYNC,
+  { type: 'advance', seconds: 300 },
+  { type: 'restore', n: 3 },
+  PLAIN_SYNC,
+  act('repair', 0),
+  { type: 'advance', seconds: 2 * HOUR },
+  PLAIN_SYNC,
+];
+
+test('a rejected row stays rejected while a feed returns only a version that its tombstone beats (R20)', async () => {
+  const simulation = simulate(['e1']);
+  try {
+    for (const command of REPAIRED_BEHIND_TOMBSTONE) await simulation.perform(command);
+    expectEqual(simulation);
+  } finally {
+    await simulation.close();
+  }
+});
 
 test.each<[string, Command[]]>([
   ['a bound that expires while its request is being prepared is not sent (R3)', BOUND_EXPIRES_IN_RUN],

@@ -123,8 +123,13 @@ function mergeRows(
   const marks = [...changes].flatMap(([key, change]) =>
     changeMarks(making, asDeletion(change, existing.get(key)), granted),
   );
-  // A tombstone older than the row changes nothing and does not count as seeing the row.
-  const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
+  // A tombstone older than the row changes nothing and does not count as seeing the row. Nor does a row of a feed that
+  // a tombstone beats: if it is rejected, a lookup by id decides (R20).
+  const shown = decoded.rows.filter(({ key, deletedAt }) => {
+    const change = changes.get(joinKey(key));
+    if (deletedAt !== null) return change !== undefined;
+    return !isFeedRead(read) || ((change?.row ?? existing.get(joinKey(key)))?.['deleted_at'] ?? null) === null;
+  });
   return {
     changes: list,
     marks,
