@@ -83,7 +83,7 @@ export async function refreshCosts(
   const place = { path: `${bench.db}.replica`, isOwn: true };
   const measured = async (what: string): Promise<RefreshCost> => {
     const [client, wall, of] = [process.cpuUsage(), performance.now(), server.cpuSeconds()];
-    const { rows } = await refreshReplica(source, place, new AbortController().signal);
+    const { rows } = await refreshReplica(source, place, { signal: new AbortController().signal });
     const { user, system } = process.cpuUsage(client);
     const wallSeconds = (performance.now() - wall) / 1000;
     return { what, rows, clientSeconds: (user + system) / 1e6, serverSeconds: server.cpuSeconds() - of, wallSeconds };

@@ -66,6 +66,8 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
     return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), {
       replica: settings.replica,
       signal: watch.signal,
+      // What it looks for may have changed without a commit of obsync.
+      isWhole: true,
     });
   } finally {
     await locked?.close();

@@ -39,7 +39,7 @@ export async function followReplica(
       try {
         source ??= await openReplicaSource();
         const atMs = Date.now();
-        onProgress({ type: 'refreshed', ...(await refreshReplica(source, place, signal)), atMs });
+        onProgress({ type: 'refreshed', ...(await refreshReplica(source, place, { signal })), atMs });
         failures = 0;
       } catch (error) {
         // After a failed statement the server refuses all others of its transaction.

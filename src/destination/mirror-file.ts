@@ -18,6 +18,8 @@ export interface MirrorFileOptions {
   readonly replica?: string | undefined;
   /** Stops the refresh of the replica. */
   readonly signal?: AbortSignal | undefined;
+  /** As in `RefreshWatch`. */
+  readonly isWhole?: boolean;
 }
 
 const NEVER = new AbortController().signal;
@@ -26,14 +28,14 @@ const NEVER = new AbortController().signal;
 export async function withMirrorFile<Result>(
   store: MirrorStore,
   use: (path: string) => Promise<Result>,
-  { replica, signal = NEVER }: MirrorFileOptions = {},
+  { replica, signal = NEVER, isWhole = false }: MirrorFileOptions = {},
 ): Promise<Result> {
   if (store.file !== null && replica === undefined) return use(store.file);
   if (store.openReplicaSource === null) throw needsNoReplica(store);
   const place = replicaPlace(store, replica);
   const source = await store.openReplicaSource();
   try {
-    await refreshReplica(source, place, signal);
+    await refreshReplica(source, place, { signal, isWhole });
   } catch (error) {
     throw fileError(place.path, error);
   } finally {

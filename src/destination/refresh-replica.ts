@@ -20,6 +20,12 @@ export interface RefreshReport {
   readonly isWhole: boolean;
 }
 
+export interface RefreshWatch {
+  readonly signal: AbortSignal;
+  /** Whether to read every row again, also those that have changed without a commit of obsync. */
+  readonly isWhole?: boolean;
+}
+
 /**
  * Makes a replica equal to its mirror as of one instant. Other processes that refresh it wait.
  * @throws SyncError
@@ -27,15 +33,15 @@ export interface RefreshReport {
 export async function refreshReplica(
   source: ReplicaSource,
   place: ReplicaPlace,
-  signal: AbortSignal,
+  watch: RefreshWatch,
 ): Promise<RefreshReport> {
-  const lock = await lockWhenFree(place.path, signal);
+  const lock = await lockWhenFree(place.path, watch.signal);
   try {
     try {
-      return await refresh(source, () => openReplicaFile(place), signal);
+      return await refresh(source, () => openReplicaFile(place), watch);
     } catch (error) {
       if (!isDamage(error)) throw error;
-      return await refresh(source, () => startReplica(place.path), signal);
+      return await refresh(source, () => startReplica(place.path), watch);
     }
   } finally {
     lock.release();
@@ -63,11 +69,11 @@ async function lockWhenFree(path: string, signal: AbortSignal): Promise<MirrorLo
     }
 }
 
-async function refresh(source: ReplicaSource, open: () => ReplicaFile, signal: AbortSignal): Promise<RefreshReport> {
+async function refresh(source: ReplicaSource, open: () => ReplicaFile, watch: RefreshWatch): Promise<RefreshReport> {
   return source.inSnapshot(async (snapshot) => {
     const file = open();
     try {
-      return await applyChanges(file, snapshot, signal);
+      return await applyChanges(file, snapshot, watch);
     } catch (error) {
       file.abandon();
       throw error;
@@ -75,11 +81,16 @@ async function refresh(source: ReplicaSource, open: () => ReplicaFile, signal: A
   });
 }
 
-async function applyChanges(file: ReplicaFile, snapshot: SourceSnapshot, signal: AbortSignal): Promise<RefreshReport> {
+async function applyChanges(
+  file: ReplicaFile,
+  snapshot: SourceSnapshot,
+  { signal, isWhole: isAsked = false }: RefreshWatch,
+): Promise<RefreshReport> {
   const found = await snapshot.versions();
-  const newestRun = file.known?.newestRun ?? null;
+  const known = isAsked ? null : file.known;
+  const newestRun = known?.newestRun ?? null;
   const nonceThen = newestRun === null ? null : await snapshot.nonceOf(newestRun.id);
-  const { isWhole, steps } = planRefresh(COPIED_TABLES, file.known, found, nonceThen);
+  const { isWhole, steps } = planRefresh(COPIED_TABLES, known, found, nonceThen);
   if (steps.length === 0) {
     file.abandon();
     return { rows: 0, isWhole };

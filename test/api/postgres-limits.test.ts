@@ -45,6 +45,20 @@ test('every run changes or rejects what PostgreSQL cannot store, and a verificat
   );
 });
 
+test('a verification also finds what was changed in the database without obsync', async () => {
+  const world = createWorld(['e1']);
+  furnish(world.environment());
+  const { mirror, ask, sync } = await setUp(world);
+  await sync();
+  world.advance(3 * HOUR);
+  await sync();
+  expect((await verify(mirror)).equal).toBe(true);
+  await ask("delete from columns where id = 'a1.c1'");
+  await ask("update assets set name = 'x' where id = 'a1'");
+  const found = (await verify(mirror)).findings.map(({ stream, what }) => `${stream} ${what}`);
+  expect(found.sort()).toEqual(['assets unequal', 'columns missing']);
+});
+
 test('environments are listed as PostgreSQL stores them, for schedules and workers too (R20)', async () => {
   const api = await startApiServer({
     body: [

@@ -58,7 +58,7 @@ async function openSource(url: string): Promise<ReplicaSource> {
   return opened;
 }
 
-const refresh = (from = source): Promise<RefreshReport> => refreshReplica(from, place, NEVER);
+const refresh = (from = source): Promise<RefreshReport> => refreshReplica(from, place, { signal: NEVER });
 
 /** Changes the mirror as a commit to an environment does. */
 const commit = (envId: string, sql: string) =>
@@ -190,7 +190,7 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await refresh();
     const lock = takeLock(place.path);
     const stop = new AbortController();
-    const waiting = refreshReplica(source, place, stop.signal);
+    const waiting = refreshReplica(source, place, { signal: stop.signal });
     stop.abort();
     await expect(waiting).rejects.toMatchObject({ recovery: 'signal' });
     const next = refresh();

@@ -23,12 +23,14 @@ export function twinReplica(server: ListConnection, schema: string, mirrorPath: 
   let portions = 0;
   return {
     path: place.path,
-    refresh: async () => void (await refreshReplica(source, place, NEVER)),
+    refresh: async () => void (await refreshReplica(source, place, { signal: NEVER })),
     async breakOff() {
-      await refreshReplica(breakingOff(source, ++portions % 7), place, NEVER).catch(async (error: unknown) => {
-        if (!(error instanceof BrokenOff)) throw error;
-        await server.run('rollback');
-      });
+      await refreshReplica(breakingOff(source, ++portions % 7), place, { signal: NEVER }).catch(
+        async (error: unknown) => {
+          if (!(error instanceof BrokenOff)) throw error;
+          await server.run('rollback');
+        },
+      );
     },
     rows(sql) {
       const connection = new Sqlite(place.path, { readonly: true });

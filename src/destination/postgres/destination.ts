@@ -5,7 +5,7 @@ import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import type { Instant } from '../../core/time/instant.ts';
+import { EPOCH, type Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
@@ -88,12 +88,12 @@ function environmentClock({ envId, lease, clock: now }: PostgresOptions) {
     return at;
   }
   return async <Done>(transact: (clock: MirrorClock) => Promise<Done>): Promise<Done> => {
-    let at = acknowledged;
+    let at: Instant = EPOCH;
     const ticked = (time: Instant): void => {
       at = time;
     };
     const done = await transact({ now, last, moved: () => [], ticked });
-    acknowledged = at;
+    if (at > (acknowledged ?? EPOCH)) acknowledged = at;
     return done;
   };
 }
