@@ -43,6 +43,17 @@ describe('query on a mirror in PostgreSQL', () => {
     }
   });
 
+  test('it returns what no mirror has as PostgreSQL writes it, and bytes as bytes whatever format the user prefers', async () => {
+    const [row] = await rowsOf(
+      "select 'infinity'::timestamptz never, '12026-01-02 03:04:05+00'::timestamptz late, '0044-03-15 BC'::date early, '\\xde00'::bytea bytes",
+      { db: `${there.url}&options=-c%20bytea_output%3Descape` },
+    );
+    expect(row).toEqual({
+      ...{ never: 'infinity', late: '12026-01-02 03:04:05+00', early: '0044-03-15 BC' },
+      bytes: Buffer.from([0xde, 0]),
+    });
+  });
+
   test('it returns exact integers, bytes as bytes, and types unknown to SQLite as text', async () => {
     const sql =
       "select 9007199254740993::int8 big, 7::int8 small, true yes, 1.5::numeric part, sum(2::int8) sum, '\\x00ff'::bytea bytes, array[1,2] list, 'a'::name text, null::text none";
@@ -168,7 +179,7 @@ describe('query on a mirror in PostgreSQL', () => {
     await expect(rowsOf('select pg_sleep(600)', { statementTimeout: 0.05 })).rejects.toMatchObject({
       recovery: 'run',
       message:
-        'the statement was cancelled after 0.05 seconds: make it cheaper, or allow more with --statement-timeout',
+        'the statement was cancelled, after 0.05 seconds or by an administrator: make it cheaper, or allow more with --statement-timeout',
     });
     await expect(rowsOf('select 1', { statementTimeout: -1 })).rejects.toThrow('--statement-timeout needs a number');
   });

@@ -78,5 +78,9 @@ test('query prints the same for a mirror in PostgreSQL as for a file, in every f
     refusal(/syntax error at or near "selekt" \(line 1, column 1\)/),
   );
   const slow = await obsync(['query', 'select pg_sleep(600)', '--statement-timeout', '0.05'], { env });
-  expect(slow).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/cancelled after 0.05 seconds/) });
+  expect(slow).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/cancelled, after 0.05 seconds or/),
+  });
 });

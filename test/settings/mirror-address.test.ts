@@ -69,7 +69,8 @@ describe('the address of a mirror', () => {
     ['postgres://ann@h', { database: 'ann' }],
     ['postgres://h/q?application_name=nightly&connect_timeout=5', { application_name: 'nightly' }],
     ['postgres://h/q?connect_timeout=5', { connectionTimeoutMillis: 5000 }],
-    ['postgres://h/q?channel_binding=require', { enableChannelBinding: true }],
+    ['postgres://h/q?sslmode=require&channel_binding=require', { enableChannelBinding: true }],
+    ['postgres://h/q?application_name=a+b', { application_name: 'a+b' }],
     ['postgres://h/q?options=-c%20work_mem%3D64MB', { options: '-c work_mem=64MB' }],
   ])('%s is parsed like in PostgreSQL’s own programs', (text, client) => {
     expect(postgres(text).client).toMatchObject(client);
@@ -145,6 +146,11 @@ describe('the password of an address', () => {
     expect(() => passwordOf(postgres('postgres://bob@h:1/q', env))).toThrow(
       'postgres://bob@h:1/q?schema=obsync requires a password: set PGPASSWORD',
     );
+  });
+
+  test('channel_binding=require is refused where the connection may not be encrypted', () => {
+    for (const more of ['', '&sslmode=prefer', '&sslmode=disable'])
+      expect(() => postgres(`postgres://h/q?channel_binding=require${more}`)).toThrow('needs an encrypted connection');
   });
 
   test('a password file that others can read is refused', () => {

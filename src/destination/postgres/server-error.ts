@@ -41,10 +41,6 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   '3F000': NO_MIRROR,
   '40001': CONFLICT,
   '40P01': CONFLICT,
-  '42501': [
-    'usage',
-    'refused for lack of permission: grant the user CREATE on the database, or create the schema with the user as its owner',
-  ],
   '42P01': NO_MIRROR,
   '53': ['run', 'has run out of a resource: check its log, and run again; nothing is lost'],
   '53100': ['run', 'has no room left on its disk: make room and run again; nothing is lost'],
@@ -70,6 +66,10 @@ const QUOTING: Readonly<Record<string, (quoted: string) => ErrorAdvice>> = {
   '08': (quoted) => [
     'run',
     `lost a connection (${quoted}): check that server and the network, and run again; nothing is lost`,
+  ],
+  '42501': (quoted) => [
+    'usage',
+    `refused for lack of permission (${quoted}): to read, grant the user USAGE on the schema and SELECT on its tables; to write, make it their owner; to create the mirror, grant it CREATE on the database`,
   ],
   XX000: (quoted) => [
     'run',

@@ -17,5 +17,5 @@ export interface TransactionSettings {
  */
 export function beginStatement({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
   return `begin ${mode}; set local search_path to ${quoteIdentifier(schema)}, pg_temp; set local timezone to 'UTC'; set local datestyle to 'ISO';
-    set local extra_float_digits to 1; set local idle_in_transaction_session_timeout to ${idleTimeoutMs}${idleTimeoutMs === 0 ? '; set local statement_timeout to 0' : ''}`;
+    set local extra_float_digits to 1; set local idle_in_transaction_session_timeout to ${idleTimeoutMs}${idleTimeoutMs === 0 ? '; set local statement_timeout to 0; set local bytea_output to hex' : ''}`;
 }

@@ -27,9 +27,13 @@ export const TYPES: Readonly<Record<ColumnKind, string>> = {
   json: 'json',
 };
 
-/** PostgreSQL writes `2026-11-20 04:10:00.12+00`, without trailing zeros, and the year 0 as `0001-… BC`. */
+/**
+ * PostgreSQL writes `2026-11-20 04:10:00.12+00`, without trailing zeros, and the year 0 as `0001-… BC`. What no mirror
+ * has, such as `infinity` or a year of five digits, stays as it is.
+ */
 function instantOf(text: string): Instant {
   const isBefore = text.endsWith('BC');
+  if (text[4] !== '-' || (isBefore && !text.startsWith('0001-'))) return text;
   const end = text.indexOf('+');
   const fraction = text.slice('2026-11-20 04:10:00.'.length, end);
   const year = isBefore ? '0000' : text.slice(0, 4);
@@ -38,7 +42,7 @@ function instantOf(text: string): Instant {
 
 /** PostgreSQL writes a day of the year 0 as `0001-02-03 BC`. */
 function dayOf(text: string): string {
-  return text.endsWith('BC') ? `0000${text.slice(4, 10)}` : text;
+  return text.startsWith('0001-') && text.endsWith('BC') ? `0000${text.slice(4, 10)}` : text;
 }
 
 /** A value as the text of a parameter of unknown kind. */

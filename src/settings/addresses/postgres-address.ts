@@ -30,6 +30,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   const display = `postgres://${encodeURIComponent(user)}@${shownHost(login.host)}:${login.port}/${encodeURIComponent(login.database)}?schema=${schema}`;
   const password = find('password');
   refuseReplica(find('target_session_attrs'));
+  refuseUnbound(find);
   const client: ClientConfig = {
     ...login,
     // A function, so printing this object shows no password.
@@ -55,6 +56,12 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     client,
     answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')),
   };
+}
+
+/** Only TLS has a channel to bind the login to. @throws SyncError `usage` */
+function refuseUnbound(find: (name: string) => string | undefined): void {
+  if (find('channel_binding') !== 'require' || /^(require|verify-)/.test(find('sslmode') ?? '')) return;
+  throw new SyncError('usage', 'channel_binding=require needs an encrypted connection: add sslmode=verify-full');
 }
 
 /** Warnings about an address that is valid but probably a mistake. @throws SyncError `usage` */

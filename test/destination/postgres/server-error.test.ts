@@ -34,7 +34,11 @@ describe('an error of PostgreSQL', () => {
     ['3D000', 'usage', 'has no such database: create it'],
     ['40001', 'run', 'had a conflict'],
     ['40P01', 'run', 'had a conflict'],
-    ['42501', 'usage', 'refused for lack of permission: grant the user CREATE'],
+    [
+      '42501',
+      'usage',
+      'refused for lack of permission (what the server says): to read, grant the user USAGE on the schema',
+    ],
     ['42P01', 'usage', 'holds no mirror: run `obsync sync`'],
     ['53100', 'run', 'has no room left on its disk: make room'],
     ['53200', 'run', 'is out of memory'],
