@@ -20,7 +20,8 @@ export async function backup(options: BackupOptions): Promise<BackupReport> {
     ({ display, schema }) =>
       `backup copies a mirror in a file, and ${display} is in PostgreSQL: run \`pg_dump --schema=${schema}\`, or \`obsync copy --to FILE\``,
   );
-  if (typeof to !== 'string' || to === '' || addressOf(to).kind !== 'file')
+  const place = typeof to !== 'string' || to === '' ? null : addressOf(to);
+  if (place?.kind !== 'file')
     throw new OptionError('to', 'a backup is a file: name one, such as `obsync backup backup.db`');
-  return backUp(path, to, signal);
+  return backUp(path, place.path, signal);
 }

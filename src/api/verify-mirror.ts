@@ -67,7 +67,7 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
       replica: settings.replica,
       signal: watch.signal,
       // What it looks for may have changed without a commit of obsync.
-      isWhole: true,
+      readsAll: true,
     });
   } finally {
     await locked?.close();

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
@@ -55,8 +56,10 @@ function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
 
 function replaceFiles(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
   const begun: string[] = [];
+  // Another process may be writing the same files.
+  const suffix = randomUUID().slice(0, 8);
   const newFolders: string[] = [];
-  const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.${process.pid}.obsync`);
+  const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.${suffix}.obsync`);
   try {
     for (const { path, bytes } of made) {
       const folder = dirname(resolve(to, path));

@@ -127,7 +127,7 @@ function refusal({ argv, aliases }: ParsedLine, message: string): SyncError {
   const refused = (what: string): SyncError => new SyncError('usage', `${what} (see obsync --help)`);
   if (name === undefined) return refused('no command: try obsync sync');
   if (name === 'completion')
-    return refused('completion takes no argument: it prints the script for the shell in SHELL');
+    return refused('completion takes no arguments: it prints a script for the shell in $SHELL');
   if (command === undefined) return refused(`unknown command: ${name}${didYouMean(name, COMMAND_NAMES)}`);
   if (unknown !== undefined) return refused(unknownOption(unknown, command));
   if (rest.length > 0) return refused(`unknown argument${rest.length > 1 ? 's' : ''}: ${rest.join(', ')}`);

@@ -143,7 +143,7 @@ export interface LookupRead {
   readonly asked: number;
   /** The ids of the current chunk, which is read once per variant. */
   readonly ids: readonly string[];
-  /** The chunk's ids with uncleared marks (R13, R18); of suspect rows, those that no page has returned yet. */
+  /** The chunk's ids with uncleared marks (R13, R18); of suspect and rejected rows, those not yet returned. */
   readonly pendingIds: readonly string[];
   readonly variant: number;
   /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */

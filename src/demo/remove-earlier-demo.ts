@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
-import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { mirrorExists, openEarlier, refuseInvalidMirror, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
@@ -31,7 +30,7 @@ function refuseOther(db: string): void {
   const { connection } = openEarlier(db);
   try {
     // A demo that was killed at its start.
-    if (sqliteVersion(connection) === 0) return;
+    if (connection.prepare('select count(*) from sqlite_schema').pluck().get() === 0) return;
     const baseUrl = connection.prepare<[], string>('select base_url from mirror').pluck().get();
     const ids = connection.prepare<[], string>('select id from environments').pluck().all();
     const isLocal = baseUrl === undefined || baseUrl.startsWith('http://127.0.0.1:');

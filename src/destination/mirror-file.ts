@@ -18,8 +18,8 @@ export interface MirrorFileOptions {
   readonly replica?: string | undefined;
   /** Stops the refresh of the replica. */
   readonly signal?: AbortSignal | undefined;
-  /** As in `RefreshWatch`. */
-  readonly isWhole?: boolean;
+  /** As in `RefreshOptions`. */
+  readonly readsAll?: boolean;
 }
 
 const NEVER = new AbortController().signal;
@@ -28,14 +28,14 @@ const NEVER = new AbortController().signal;
 export async function withMirrorFile<Result>(
   store: MirrorStore,
   use: (path: string) => Promise<Result>,
-  { replica, signal = NEVER, isWhole = false }: MirrorFileOptions = {},
+  { replica, signal = NEVER, readsAll = false }: MirrorFileOptions = {},
 ): Promise<Result> {
   if (store.file !== null && replica === undefined) return use(store.file);
   if (store.openReplicaSource === null) throw needsNoReplica(store);
   const place = replicaPlace(store, replica);
   const source = await store.openReplicaSource();
   try {
-    await refreshReplica(source, place, { signal, isWhole });
+    await refreshReplica(source, place, { signal, readsAll });
   } catch (error) {
     throw fileError(place.path, error);
   } finally {
@@ -58,7 +58,8 @@ export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncE
 
 /** @throws SyncError `usage` if there can be no replica */
 export function replicaPlace(store: Pick<MirrorStore, 'display'>, replica: string | undefined): ReplicaPlace {
-  const place = replica === undefined ? ownPlace(store) : { path: replica, isOwn: false };
+  // SQLite ignores spaces around the name: with them, the lock would be another file's (R26).
+  const place = replica === undefined ? ownPlace(store) : { path: replica.trim(), isOwn: false };
   const fs = networkFileSystemOf(place.path);
   if (fs === null) return place;
   const text = `${place.path}, the replica of the mirror, is on a network file system (${fs}), where SQLite can lose rows`;

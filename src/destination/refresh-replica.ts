@@ -20,10 +20,10 @@ export interface RefreshReport {
   readonly isWhole: boolean;
 }
 
-export interface RefreshWatch {
+export interface RefreshOptions {
   readonly signal: AbortSignal;
-  /** Whether to read every row again, also those that have changed without a commit of obsync. */
-  readonly isWhole?: boolean;
+  /** Whether to read every row again, even rows that have changed without a commit of obsync. */
+  readonly readsAll?: boolean;
 }
 
 /**
@@ -33,15 +33,15 @@ export interface RefreshWatch {
 export async function refreshReplica(
   source: ReplicaSource,
   place: ReplicaPlace,
-  watch: RefreshWatch,
+  options: RefreshOptions,
 ): Promise<RefreshReport> {
-  const lock = await lockWhenFree(place.path, watch.signal);
+  const lock = await lockWhenFree(place.path, options.signal);
   try {
     try {
-      return await refresh(source, () => openReplicaFile(place), watch);
+      return await refresh(source, () => openReplicaFile(place), options);
     } catch (error) {
       if (!isDamage(error)) throw error;
-      return await refresh(source, () => startReplica(place.path), watch);
+      return await refresh(source, () => startReplica(place.path), options);
     }
   } finally {
     lock.release();
@@ -69,11 +69,15 @@ async function lockWhenFree(path: string, signal: AbortSignal): Promise<MirrorLo
     }
 }
 
-async function refresh(source: ReplicaSource, open: () => ReplicaFile, watch: RefreshWatch): Promise<RefreshReport> {
+async function refresh(
+  source: ReplicaSource,
+  open: () => ReplicaFile,
+  options: RefreshOptions,
+): Promise<RefreshReport> {
   return source.inSnapshot(async (snapshot) => {
     const file = open();
     try {
-      return await applyChanges(file, snapshot, watch);
+      return await applyChanges(file, snapshot, options);
     } catch (error) {
       file.abandon();
       throw error;
@@ -84,10 +88,10 @@ async function refresh(source: ReplicaSource, open: () => ReplicaFile, watch: Re
 async function applyChanges(
   file: ReplicaFile,
   snapshot: SourceSnapshot,
-  { signal, isWhole: isAsked = false }: RefreshWatch,
+  { signal, readsAll = false }: RefreshOptions,
 ): Promise<RefreshReport> {
   const found = await snapshot.versions();
-  const known = isAsked ? null : file.known;
+  const known = readsAll ? null : file.known;
   const newestRun = known?.newestRun ?? null;
   const nonceThen = newestRun === null ? null : await snapshot.nonceOf(newestRun.id);
   const { isWhole, steps } = planRefresh(COPIED_TABLES, known, found, nonceThen);

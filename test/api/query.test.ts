@@ -179,7 +179,7 @@ describe('query on a mirror in PostgreSQL', () => {
     await expect(rowsOf('select pg_sleep(600)', { statementTimeout: 0.05 })).rejects.toMatchObject({
       recovery: 'run',
       message:
-        'the statement was cancelled, after 0.05 seconds or by an administrator: make it cheaper, or allow more with --statement-timeout',
+        'the statement was cancelled: it took longer than 0.05 seconds, or an administrator cancelled it; make it cheaper, or allow more with --statement-timeout',
     });
     await expect(rowsOf('select 1', { statementTimeout: -1 })).rejects.toThrow('--statement-timeout needs a number');
   });

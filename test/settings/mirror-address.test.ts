@@ -42,11 +42,13 @@ describe('the address of a mirror', () => {
       expect(addressOf(path, bare)).toEqual({ kind: 'file', path, display: path });
   });
 
-  test('blanks around the name of a file do not count, as for SQLite, and it is never in memory', () => {
+  test('spaces around an address do not count, as for SQLite, and it is never in memory', () => {
+    expect(postgres(' postgres://ann:zX9@h/q\r\n')).toMatchObject({ client: { host: 'h', database: 'q' } });
+    expect(containsPassword(' postgres://ann:zX9@h/q')).toBe(true);
     for (const given of [' m.db', 'm.db ', 'm.db\r\n'])
       expect(addressOf(given, bare)).toEqual({ kind: 'file', path: 'm.db', display: 'm.db' });
     for (const given of ['', ' ', ':memory:', ' :memory: '])
-      expect(() => addressOf(given, bare)).toThrow('is no name of a file: write a path, such as obsync.db');
+      expect(() => addressOf(given, bare)).toThrow('is not a file name: pass a path, such as obsync.db');
   });
 
   test('in PostgreSQL it defaults to the values of PostgreSQL’s own programs, and to the schema obsync', () => {
@@ -149,8 +151,8 @@ describe('the password of an address', () => {
   });
 
   test('channel_binding=require is refused where the connection may not be encrypted', () => {
-    for (const more of ['', '&sslmode=prefer', '&sslmode=disable'])
-      expect(() => postgres(`postgres://h/q?channel_binding=require${more}`)).toThrow('needs an encrypted connection');
+    for (const more of ['', '&sslmode=prefer', '&sslmode=disable', '&sslmode=require&host=/run/postgresql'])
+      expect(() => postgres(`postgres:///q?channel_binding=require${more}`)).toThrow('needs an encrypted connection');
   });
 
   test('a password file that others can read is refused', () => {

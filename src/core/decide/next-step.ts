@@ -144,7 +144,7 @@ export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Con
   // No scan begins while another one waits, nor after one has failed in this run (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
   if (mayScan && isScanCheaper(stream, ids, backlog, context)) return continueWith(asScan(stream, checkpoint, context));
-  const pendingIds = step.about === 'unshown' ? ids : [];
+  const pendingIds = step.about === 'unshown' || step.about === 'rejected' ? ids : [];
   return continueWith({ steps: [{ ...step, ids, pendingIds, variant: 0 }, ...rest] });
 }
 

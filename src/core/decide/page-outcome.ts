@@ -31,7 +31,8 @@ export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   const returnedKeys = decoded.rows.map((row) => row.key);
   const dead = isFeedRead(read) ? [] : stillDeleted(input, effect.changes ?? []);
   const unclearedOrDead = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
-  const pendingIds = read.as === 'suspect' ? unreturnedIds(input) : unclearedOrDead;
+  const isOfUnreturned = read.as === 'suspect' || read.as === 'rejected';
+  const pendingIds = isOfUnreturned ? unreturnedIds(input) : unclearedOrDead;
   const next = withTies(nextCheckpoint(input, pendingIds, context), effect.ties);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
@@ -123,12 +124,12 @@ function mergeRows(
   const marks = [...changes].flatMap(([key, change]) =>
     changeMarks(making, asDeletion(change, existing.get(key)), granted),
   );
-  // A tombstone older than the row changes nothing and does not count as seeing the row. Nor does a row of a feed that
-  // a tombstone beats: if it is rejected, a lookup by id decides (R20).
+  // A tombstone older than the row changes nothing and does not count as seeing the row. Nor does a row that its
+  // tombstone beats: if it was rejected, it stays so until a lookup revives it or no longer returns it (R20).
   const shown = decoded.rows.filter(({ key, deletedAt }) => {
     const change = changes.get(joinKey(key));
     if (deletedAt !== null) return change !== undefined;
-    return !isFeedRead(read) || ((change?.row ?? existing.get(joinKey(key)))?.['deleted_at'] ?? null) === null;
+    return ((change?.row ?? existing.get(joinKey(key)))?.['deleted_at'] ?? null) === null;
   });
   return {
     changes: list,

@@ -8,7 +8,7 @@ import { readAt } from './trusted-until.ts';
 
 /**
  * What the end of a read changes beyond its last page (R13, R18). `pendingIds` are the ids of its chunk whose marks stay,
- * or the extra ones of suspect rows that no page returned.
+ * or those of suspect or rejected rows that no page returned.
  */
 export function readEnd(input: PageInput, pendingIds: readonly string[], context: Context): PageEffect {
   const { stream, checkpoint, page, decoded } = input;
@@ -17,7 +17,7 @@ export function readEnd(input: PageInput, pendingIds: readonly string[], context
   if (page.hasMore || decoded.isPart) return {};
   if (read.history !== null) return historyEnd(read.history, read, context);
   if (step?.do !== 'look-up' || !isLastVariant(stream, step)) return {};
-  if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
+  if (step.about === 'rejected') return { notShown: { ids: pendingIds, since: run } };
   if (step.about === 'candidates' || step.about === 'marked') return {};
   const makes = stream.staged !== undefined;
   const leftMarks: PageEffect = pendingIds.length === 0 ? {} : { leftMarks: { ids: pendingIds, lastMark, run, makes } };

@@ -5,7 +5,7 @@ import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { EPOCH, type Instant } from '../../core/time/instant.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
@@ -15,7 +15,7 @@ import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
-import { lockEnvironment, type WriterLease } from './environment-lock.ts';
+import { lockEnvironment, lostCommits, type WriterLease } from './environment-lock.ts';
 import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
@@ -48,8 +48,8 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     <Given extends unknown[], Result>(statementsOf: (clock: MirrorClock, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
       withErrors(
-        rememberTicks((clock) =>
-          writeOnce(database, options, (connection) => performOn(connection, statementsOf(clock, ...given))),
+        rememberTicks((clockOfAttempt) =>
+          writeOnce(database, options, (connection) => performOn(connection, statementsOf(clockOfAttempt(), ...given))),
         ),
       );
   return {
@@ -76,31 +76,29 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
 }
 
 /**
- * The clock of an environment, for one transaction at a time, which remembers the last acknowledged time. A server can
- * lose what it has acknowledged, for example when an asynchronous standby takes over: a run that went on from the
- * checkpoint that it remembers would leave a gap for which no later run looks.
+ * The clock of an environment. It remembers the last acknowledged commit: a run that continued from its own checkpoint
+ * after the server had lost it would leave a gap that no later run fills. It does not see a loss if another process has
+ * moved the clock since, nor that of the last commits of a run, which the next run reads again.
  */
 function environmentClock({ envId, lease, clock: now }: PostgresOptions) {
-  let acknowledged: Instant | null = null;
+  let acknowledged: Instant = '';
   function* last(): StateStatements<Instant> {
     const at = yield* lockEnvironment(envId, lease);
-    if (acknowledged !== null && at < acknowledged) throw lostCommits(envId);
+    if (at < acknowledged) throw lostCommits(envId);
     return at;
   }
-  return async <Done>(transact: (clock: MirrorClock) => Promise<Done>): Promise<Done> => {
-    let at: Instant = EPOCH;
+  return async <Done>(transact: (clockOfAttempt: () => MirrorClock) => Promise<Done>): Promise<Done> => {
+    let at: Instant = '';
     const ticked = (time: Instant): void => {
       at = time;
     };
-    const done = await transact({ now, last, moved: () => [], ticked });
-    if (at > (acknowledged ?? EPOCH)) acknowledged = at;
+    const done = await transact(() => {
+      at = '';
+      return { now, last, moved: () => [], ticked };
+    });
+    if (at > acknowledged) acknowledged = at;
     return done;
   };
-}
-
-function lostCommits(envId: string): SyncError {
-  const what = `the database has lost what was committed to environment ${envId}, as after a failover`;
-  return new SyncError('run', `${what}: the next run reads it again`);
 }
 
 /** Recorded keys are written at the end of their transaction, so each transaction has its own. */

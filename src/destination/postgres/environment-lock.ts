@@ -9,6 +9,12 @@ export interface WriterLease {
   readonly epoch: number;
 }
 
+/** A server may lose what it has acknowledged, for example when an asynchronous standby takes over. */
+export function lostCommits(envId: string): SyncError {
+  const what = `the database has lost commits to environment ${envId} that it had acknowledged, as after a failover`;
+  return new SyncError('run', `${what}: run again to read them again`);
+}
+
 /** The clock of an environment before its first commit. */
 const NEVER: Instant = '0001-01-01T00:00:00.000000Z';
 
@@ -27,6 +33,7 @@ export function* lockEnvironment(envId: string, lease: WriterLease | null): Stat
     yield { sql, values: { env: envId, never: NEVER } };
     [locked] = (yield { sql: LOCK, values: { env: envId } }).rows;
   }
+  if (lease !== null && Number(locked?.['lease_epoch']) < lease.epoch) throw lostCommits(envId);
   if (lease !== null && (locked?.['lease_owner'] !== lease.owner || locked['lease_epoch'] !== lease.epoch))
     throw new SyncError('locked', `another process has taken environment ${envId}: this run writes nothing more to it`);
   return String(locked?.['mirrored_at']);

@@ -83,7 +83,7 @@ function statementError(display: string, { sql, timeoutSeconds }: ReadStatement,
   if (state === '57014')
     return new SyncError(
       'run',
-      `the statement was cancelled, after ${timeoutSeconds} seconds or by an administrator: make it cheaper, or allow more with --statement-timeout`,
+      `the statement was cancelled: it took longer than ${timeoutSeconds} seconds, or an administrator cancelled it; make it cheaper, or allow more with --statement-timeout`,
       { cause: error },
     );
   return new SyncError('usage', adviceFor(state, sql, error), { cause: error });

@@ -28,8 +28,8 @@ export const TYPES: Readonly<Record<ColumnKind, string>> = {
 };
 
 /**
- * PostgreSQL writes `2026-11-20 04:10:00.12+00`, without trailing zeros, and the year 0 as `0001-… BC`. What no mirror
- * has, such as `infinity` or a year of five digits, stays as it is.
+ * PostgreSQL writes `2026-11-20 04:10:00.12+00`, without trailing zeros, and the year 0 as `0001-… BC`. Values that
+ * no mirror contains, such as `infinity` or a five-digit year, stay as PostgreSQL writes them.
  */
 function instantOf(text: string): Instant {
   const isBefore = text.endsWith('BC');

@@ -67,7 +67,9 @@ const MAX_LINES = 6;
 
 function charts({ days, groups, health }: Trends): VNode {
   const [all] = groups;
-  const scored = health.filter(({ scores }) => scores.some((score) => score !== null)).sort(byWeakness);
+  const scored = health
+    .filter(({ scores }) => scores.some((score) => score !== null))
+    .sort((one, other) => weakness(one) - weakness(other));
   return html`<div class="charts">
     ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatFraction, fromZero: false })}
     ${all !== undefined && lineChart({ title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
@@ -84,12 +86,9 @@ function charts({ days, groups, health }: Trends): VNode {
   </div>`;
 }
 
-/** `total` first, then by the latest score. */
-function byWeakness(one: Trends['health'][number], other: Trends['health'][number]): number {
-  const [a, b] = [one, other].map(({ dimension, scores }) =>
-    dimension === 'total' ? -1 : (scores.findLast((score) => score !== null) ?? 1),
-  ) as [number, number];
-  return a - b;
+/** The latest score; `total` comes first. */
+function weakness({ dimension, scores }: Trends['health'][number]): number {
+  return dimension === 'total' ? -1 : (scores.findLast((score) => score !== null) ?? 1);
 }
 
 const incidentLines = ({ incidents_opened, incidents_resolved }: TrendGroup) => [

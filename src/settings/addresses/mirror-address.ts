@@ -40,8 +40,10 @@ type DatabaseAddress = Exclude<MirrorAddress, { kind: 'file' }>;
 
 /** Parses an address. @throws SyncError `usage` */
 export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): MirrorAddress {
-  if (isPostgresUrl(given)) return postgresAddress(parsePostgresUrl(given), env);
-  const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
+  // SQLite ignores spaces around the name of a file: with them, the lock would be another file's (R26).
+  const text = given.trim();
+  if (isPostgresUrl(text)) return postgresAddress(parsePostgresUrl(text), env);
+  const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1];
   // The rest may contain a password, so no message repeats it.
   if (scheme !== undefined)
     throw new OptionError(
@@ -50,23 +52,14 @@ export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): 
     );
   if (/(^|\s)(password|dbname)\s*=/.test(given))
     throw new OptionError('db', 'an address in PostgreSQL is a URL: write postgres://user@host/database');
-  const path = fileName('db', given);
-  return { kind: 'file', path, display: path };
-}
-
-/**
- * The name of an SQLite file as the driver reads it: without blanks around it, or the lock would be another file's (R26).
- * @throws OptionError if it would be a database in memory
- */
-function fileName(option: string, given: string): string {
-  const name = given.trim();
-  if (name !== '' && name !== ':memory:') return name;
-  throw new OptionError(option, `${JSON.stringify(given)} is no name of a file: write a path, such as obsync.db`);
+  if (text === '' || text === ':memory:')
+    throw new OptionError('db', `${JSON.stringify(given)} is not a file name: pass a path, such as obsync.db`);
+  return { kind: 'file', path: text, display: text };
 }
 
 /** Whether this is meant as a PostgreSQL address, valid or not. */
 function isPostgresUrl(given: string): boolean {
-  return /^postgres(ql)?:/i.test(given);
+  return /^\s*postgres(ql)?:/i.test(given);
 }
 
 /** Warnings about valid addresses that are probably mistakes, each once. Invalid ones are refused where used. */

@@ -30,7 +30,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   const display = `postgres://${encodeURIComponent(user)}@${shownHost(login.host)}:${login.port}/${encodeURIComponent(login.database)}?schema=${schema}`;
   const password = find('password');
   refuseReplica(find('target_session_attrs'));
-  refuseUnbound(find);
+  refuseUnbound(login.host, find);
   const client: ClientConfig = {
     ...login,
     // A function, so printing this object shows no password.
@@ -59,8 +59,9 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
 }
 
 /** Only TLS has a channel to bind the login to. @throws SyncError `usage` */
-function refuseUnbound(find: (name: string) => string | undefined): void {
-  if (find('channel_binding') !== 'require' || /^(require|verify-)/.test(find('sslmode') ?? '')) return;
+function refuseUnbound(host: string, find: (name: string) => string | undefined): void {
+  const isEncrypted = !host.startsWith('/') && /^(require|verify-)/.test(find('sslmode') ?? '');
+  if (find('channel_binding') !== 'require' || isEncrypted) return;
   throw new SyncError('usage', 'channel_binding=require needs an encrypted connection: add sslmode=verify-full');
 }
 

@@ -33,8 +33,12 @@ const PARAMETERS: readonly string[] = ['schema', 'service', ...SERVICE_PARAMETER
 
 const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
 
-/** Parses `postgres://…`, where `+` is no space. No message repeats the address, which may contain a password. @throws SyncError `usage` */
-export function parsePostgresUrl(text: string): ConnectionKeywords {
+/**
+ * Parses `postgres://…`. A `+` is a plus sign, as in libpq. No message repeats the address, which may contain a password.
+ * @throws SyncError `usage`
+ */
+export function parsePostgresUrl(given: string): ConnectionKeywords {
+  const text = given.trim();
   const url = /^postgres(ql)?:\/\//i.test(text) ? URL.parse(withHost(text.replaceAll('+', '%2B'))) : null;
   // An unescaped slash, question mark or number sign in a password would be parsed as a host, a database or a
   // parameter.

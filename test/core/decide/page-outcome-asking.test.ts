@@ -174,13 +174,19 @@ describe('the children of a deleted or restored parent (R13)', () => {
 });
 
 describe('the lookup of rejected rows (R20)', () => {
-  const readStep = ask('rejected', { ids: ['c', 'd'] });
+  const readStep = ask('rejected', { ids: ['c', 'd'], pendingIds: ['c', 'd'] });
 
   test('a row is gone once every list that may hold it was read, unless it was rejected again meanwhile', () => {
     expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('notShown');
     expect(commitOf('columns', [], asking(readStep)).notShown).toEqual({ ids: ['c', 'd'], since: 5 });
     expect(commitOf('tests', [], asking(readStep))).not.toHaveProperty('notShown');
     expect(commitOf('tests', [], asking({ ...readStep, variant: 1 })).notShown?.ids).toEqual(['c', 'd']);
+  });
+
+  test('a returned row that its tombstone beats is neither accepted nor gone', () => {
+    const dead = { ...column('c', YESTERDAY), deleted_at: T, deletion: 'tombstone' } as Row;
+    const commit = commitOf('columns', [column('c', YESTERDAY)], { ...asking(readStep), held: [dead] });
+    expect(commit).toMatchObject({ returnedKeys: [], notShown: { ids: ['d'] } });
   });
 
   test('a returned row is accepted as from a scan, or rejected again', () => {

@@ -111,7 +111,7 @@ test('after the server has lost an acknowledged commit, as in a failover, a run 
   const before = await clock();
   await commit();
   await place.ask(`update mirror_environments set mirrored_at = '${before}'`);
-  const lost = { recovery: 'run', message: expect.stringContaining('has lost what was committed to environment e') };
+  const lost = { recovery: 'run', message: expect.stringContaining('has lost commits to environment e') };
   await expect(commit()).rejects.toMatchObject(lost);
   expect(await clock()).toBe(before);
   await show(database, 'e');
