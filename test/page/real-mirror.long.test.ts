@@ -180,8 +180,8 @@ describe('the views of the page over a real mirror', () => {
       .getByRole('button', { name: String(edge?.column), exact: true })
       .click();
     await page.getByRole('heading', { name: 'Downstream' }).waitFor();
-    expect(await page.locator('.ends').innerText()).toContain(String(edge?.other));
-    expect(await page.locator('.edge.column').count()).toBeGreaterThan(0);
+    await expect.poll(() => page.locator('.ends').innerText()).toContain(String(edge?.other));
+    await expect.poll(() => page.locator('.edge.column').count()).toBeGreaterThan(0);
     const before = page.url();
     await page.reload();
     await page.getByRole('heading', { name: 'Downstream' }).waitFor();
