@@ -15,7 +15,9 @@ export async function readRows<Statements extends Readonly<Record<string, string
   statements: Statements,
 ): Promise<RowsOf<Statements>> {
   const store = await openStore(db);
-  return (await store.exists()) ? store.read(() => selectEach(statements)) : noRows(statements);
+  // A file without tables is one that is being created.
+  const { found } = await store.version();
+  return found > 0 ? store.read(() => selectEach(statements)) : noRows(statements);
 }
 
 function* selectEach<Statements extends Readonly<Record<string, string>>>(

@@ -35,7 +35,7 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     file: path,
     limits: null,
     distribution: null,
-    exists: async () => holdsMirror(path),
+    exists: async () => mirrorExists(path),
     version: async () => {
       const [found, times] = [versionOf(path), sqliteMigrationTimes()];
       refuseUnreleased(found, times, path);
@@ -113,15 +113,6 @@ function bringUpToDate(path: string): MirrorChange {
   } catch (error) {
     if (!(error instanceof SyncError) || error.recovery !== 'locked') throw error;
     return 'none';
-  }
-}
-
-/** A file that cannot be read counts: whoever opens it is told why. */
-function holdsMirror(path: string): boolean {
-  try {
-    return versionOf(path) > 0;
-  } catch {
-    return true;
   }
 }
 
