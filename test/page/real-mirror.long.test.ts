@@ -179,12 +179,12 @@ describe('the views of the page over a real mirror', () => {
       .locator('.columns')
       .getByRole('button', { name: String(edge?.column), exact: true })
       .click();
-    await page.getByRole('heading', { name: 'Downstream' }).waitFor();
+    await page.getByRole('heading', { name: 'Downstream', exact: true }).waitFor();
     await expect.poll(() => page.locator('.ends').innerText()).toContain(String(edge?.other));
     await expect.poll(() => page.locator('.edge.column').count()).toBeGreaterThan(0);
     const before = page.url();
     await page.reload();
-    await page.getByRole('heading', { name: 'Downstream' }).waitFor();
+    await page.getByRole('heading', { name: 'Downstream', exact: true }).waitFor();
     expect([page.url(), await page.locator('.columns [aria-pressed=true]').innerText()]).toEqual([
       before,
       edge?.column,
