@@ -75,6 +75,19 @@ function unreturnedIds({ checkpoint: { round }, decoded: { rows, rejected } }: P
 function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
   const { parent } = stream;
   if (parent === undefined) return [];
+  const dead = deadKeys({ stream, existing }, changes);
+  if (dead.size === 0) return [];
+  const parentIds = decoded.rows
+    .filter(({ key, deletedAt }) => deletedAt === null && dead.has(joinKey(key)))
+    .map(({ row }) => row[parent.by]);
+  return [...new Set(parentIds.filter((id) => typeof id === 'string'))];
+}
+
+/** The keys of rows of the page that are deleted once it is written. */
+function deadKeys(
+  { stream, existing }: Pick<PageInput, 'stream' | 'existing'>,
+  changes: readonly RowChange[],
+): ReadonlySet<string> {
   const isDead = (row: Row): boolean => row['deleted_at'] !== null;
   const dead = new Set([...existing].filter(([, row]) => isDead(row)).map(([key]) => key));
   for (const { row } of changes) {
@@ -82,11 +95,7 @@ function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonl
     if (isDead(row)) dead.add(key);
     else dead.delete(key);
   }
-  if (dead.size === 0) return [];
-  const parentIds = decoded.rows
-    .filter(({ key, deletedAt }) => deletedAt === null && dead.has(joinKey(key)))
-    .map(({ row }) => row[parent.by]);
-  return [...new Set(parentIds.filter((id) => typeof id === 'string'))];
+  return dead;
 }
 
 /** What the rows of a page change, by the kind of the stream. */
@@ -126,11 +135,10 @@ function mergeRows(
   );
   // A tombstone older than the row changes nothing and does not count as seeing the row. Nor does a row that its
   // tombstone beats: if it was rejected, it stays so until a lookup revives it or no longer returns it (R20).
-  const shown = decoded.rows.filter(({ key, deletedAt }) => {
-    const change = changes.get(joinKey(key));
-    if (deletedAt !== null) return change !== undefined;
-    return ((change?.row ?? existing.get(joinKey(key)))?.['deleted_at'] ?? null) === null;
-  });
+  const dead = deadKeys({ stream, existing }, list);
+  const shown = decoded.rows.filter(({ key, deletedAt }) =>
+    deletedAt === null ? dead.size === 0 || !dead.has(joinKey(key)) : changes.has(joinKey(key)),
+  );
   return {
     changes: list,
     marks,
