@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { realPath, takeLock } from '../../state/lock.ts';
+import { takeLock } from '../../state/lock.ts';
 import { userFolder } from '../../state/user-folder.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
@@ -84,7 +84,7 @@ function ownPlace({ display }: Pick<MirrorStore, 'display'>): ReplicaPlace {
 function damagedReplica(path: string, cause: unknown): SyncError {
   try {
     const lock = takeLock(path);
-    if (!isIntact(path)) removeFile(realPath(path));
+    if (!isIntact(path)) removeFile(path);
     lock.release();
   } catch {
     // The damage is what the user has to know.

@@ -76,8 +76,8 @@ export interface UnfinishedFile {
   readonly connection: Database;
   /** Does a step, with errors that name the final path. */
   attempt<Done>(step: () => Done): Done;
-  /** Commits, and moves the file to its final path, following links. `beforeMove` is called with it just before. */
-  finish(beforeMove: (path: string) => void): void;
+  /** Commits, and moves the file to its final path, following links. `beforeMove` is called just before. */
+  finish(beforeMove: () => void): void;
   abandon(): void;
 }
 
@@ -105,7 +105,7 @@ export function startFile(path: string, mode?: number): UnfinishedFile {
         connection.close();
         attempt(() => {
           flush(beside);
-          beforeMove(real);
+          beforeMove();
           renameSync(beside, real);
         });
       },
@@ -120,9 +120,10 @@ export function startFile(path: string, mode?: number): UnfinishedFile {
   }
 }
 
-/** Removes an SQLite file and those that SQLite puts beside it. */
+/** Removes an SQLite file and those that SQLite puts beside it. A symbolic link stays. */
 export function removeFile(path: string): void {
-  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${end}`, { force: true });
+  const real = realPath(path);
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${real}${end}`, { force: true });
 }
 
 function refuseTaken(path: string): void {

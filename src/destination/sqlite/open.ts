@@ -103,7 +103,8 @@ export function refuseMissing(path: string): void {
  * @throws SyncError `usage`
  */
 export function refuseLeftLog(path: string): void {
-  const logs = ['-wal', '-journal'].map((end) => realPath(path) + end);
+  const real = realPath(path);
+  const logs = ['-wal', '-journal'].map((end) => real + end);
   const left = logs.find((log) => existsSync(log) && statSync(log).size > 0);
   if (left === undefined || mirrorExists(path)) return;
   throw new SyncError(

@@ -57,7 +57,7 @@ export function startReplica(path: string): ReplicaFile {
       save(made.connection, versions);
       made.connection.pragma(`application_id = ${REPLICA_ID}`);
       // A log left beside the file that it replaces would be taken for its own.
-      made.finish(removeFile);
+      made.finish(() => removeFile(path));
     },
     abandon: made.abandon,
   };
