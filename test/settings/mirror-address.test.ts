@@ -72,6 +72,7 @@ describe('the address of a mirror', () => {
     ['postgres://h/q?application_name=nightly&connect_timeout=5', { application_name: 'nightly' }],
     ['postgres://h/q?connect_timeout=5', { connectionTimeoutMillis: 5000 }],
     ['postgres://h/q?sslmode=require&channel_binding=require', { enableChannelBinding: true }],
+    ['postgres://h/q?sslrootcert=system&channel_binding=require', { enableChannelBinding: true }],
     ['postgres://h/q?application_name=a+b', { application_name: 'a+b' }],
     ['postgres://h/q?options=-c%20work_mem%3D64MB', { options: '-c work_mem=64MB' }],
   ])('%s is parsed like in PostgreSQL’s own programs', (text, client) => {

@@ -30,7 +30,6 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   const display = `postgres://${encodeURIComponent(user)}@${shownHost(login.host)}:${login.port}/${encodeURIComponent(login.database)}?schema=${schema}`;
   const password = find('password');
   refuseReplica(find('target_session_attrs'));
-  refuseUnbound(login.host, find);
   const client: ClientConfig = {
     ...login,
     // A function, so printing this object shows no password.
@@ -48,6 +47,8 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     ...(find('sslnegotiation') === 'direct' ? { sslnegotiation: 'direct' } : {}),
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
   };
+  if (client.enableChannelBinding === true && client.ssl === false)
+    throw new SyncError('usage', 'channel_binding=require needs an encrypted connection: add sslmode=verify-full');
   return {
     kind: 'postgres',
     schema,
@@ -56,13 +57,6 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     client,
     answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')),
   };
-}
-
-/** Only TLS has a channel to bind the login to. @throws SyncError `usage` */
-function refuseUnbound(host: string, find: (name: string) => string | undefined): void {
-  const isEncrypted = !host.startsWith('/') && /^(require|verify-)/.test(find('sslmode') ?? '');
-  if (find('channel_binding') !== 'require' || isEncrypted) return;
-  throw new SyncError('usage', 'channel_binding=require needs an encrypted connection: add sslmode=verify-full');
 }
 
 /** Warnings about an address that is valid but probably a mistake. @throws SyncError `usage` */
