@@ -118,20 +118,25 @@ function at(instant: Instant): string {
 
 /** Lists the environments. Only a failure of the first listing may end the schedule. */
 async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): Promise<void> {
+  const isFirst = !state.listed;
   try {
-    state.environments = await ports.list();
+    accept(ports, state, await ports.list());
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (ports.signal.aborted) return;
-    if (!state.listed && endsSchedule(error)) throw error;
+    if (isFirst && endsSchedule(error)) throw error;
     const seconds = state.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
     ports.log.warn(`${error.message} The next listing of the environments is in ${seconds / 60} min.`);
     state.nextListing = addSeconds(ports.clock(), seconds);
     return;
   }
-  state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
-  if (!state.listed) requireSchedule(ports, rules, state);
+  if (isFirst) requireSchedule(ports, rules, state);
   else warnOfMissing(ports, rules, state);
+}
+
+function accept({ clock }: SchedulePorts, state: ScheduleState, listed: readonly ListedEnvironment[]): void {
+  state.environments = listed;
+  state.nextListing = addSeconds(clock(), LIST_EVERY_SECONDS);
   state.listed = true;
 }
 
@@ -168,9 +173,7 @@ async function runDue(
   report(ports, environments, summary);
   if (ports.signal.aborted) return;
   if (listed !== null) {
-    state.environments = listed;
-    state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
-    state.listed = true;
+    accept(ports, state, listed);
     warnOfMissing(ports, rules, state);
   } else if (summary.recovery === 'usage' && !(state.proven && environments.length === 1)) {
     await list(ports, rules, state);
