@@ -29,7 +29,7 @@ export function openLineQueue(descriptor: number, onDropped: (lines: number) => 
 }
 
 /** A full disk loses the line: the program must not fail because of its log. */
-function writeTo(descriptor: number, line: string): void {
+export function writeTo(descriptor: number, line: string): void {
   try {
     writeSync(descriptor, line);
   } catch {

@@ -68,10 +68,10 @@ describe('a log on a full disk', () => {
     expect(await once(child, 'exit')).toEqual([143, null]);
   });
 
-  test('any other command ends as usual', async () => {
+  test.each(['text', 'json'])('with --log-format %s, any other command ends as usual', async (format) => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
-    const child = spawn(NODE, [MAIN, 'status', '--db', 'none.db'], {
+    const child = spawn(NODE, [MAIN, 'status', '--db', 'none.db', '--log-format', format], {
       cwd: folder(),
       stdio: ['ignore', 'ignore', full],
     });
