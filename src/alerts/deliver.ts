@@ -143,8 +143,8 @@ async function runProgram(
     [code] = await once(child, 'close');
   } catch (error) {
     throw new DeliveryError(
-      signal.aborted ? 'the program did not end in time' : `the program cannot be run (${errorCode(error)})`,
+      signal.aborted ? `${program} did not end in time` : `${program} cannot be run (${errorCode(error)})`,
     );
   }
-  if (code !== 0) throw new DeliveryError(`the program exited with code ${code}`, { isOfMessage: true });
+  if (code !== 0) throw new DeliveryError(`${program} exited with code ${code}`, { isOfMessage: true });
 }

@@ -27,10 +27,15 @@ const json = (body: unknown, headers: RequestBody['headers'] = {}): RequestBody 
 /** Slack shows at most this many characters in a header and in a section. */
 const [MAX_HEADER, MAX_SECTION] = [150, 3000];
 
+const HALF_CHARACTER = /\p{Surrogate}$/u;
+
 /** Slack's blocks; `text` is for services that take Slack's messages but know no blocks, such as Discord. */
 export function slackBody({ message, pageUrl }: OutgoingAlert): RequestBody {
   const { title, lines, link } = messageText(message, pageUrl);
-  const plain = (text: string, max: number) => ({ type: 'plain_text', text: text.slice(0, max) });
+  const plain = (text: string, max: number) => ({
+    type: 'plain_text',
+    text: text.slice(0, max).replace(HALF_CHARACTER, ''),
+  });
   const icon = message.event === 'end' ? '✅' : '🔴';
   const blocks = [
     { type: 'header', text: plain(`${icon} ${title}`, MAX_HEADER) },

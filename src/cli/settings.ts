@@ -75,9 +75,17 @@ function withResolvedFiles(value: unknown, folder: string): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => {
       const isFile = ['urlFile', 'secretFile'].includes(key) && typeof each === 'string' && each !== '';
-      return [key, isFile ? resolve(folder, each) : withResolvedFiles(each, folder)];
+      if (isFile) return [key, resolve(folder, each)];
+      return [key, key === 'command' ? withResolvedProgram(each, folder) : withResolvedFiles(each, folder)];
     }),
   );
+}
+
+/** A program without a slash is looked up on the PATH, as in a shell. */
+function withResolvedProgram(command: unknown, folder: string): unknown {
+  if (!Array.isArray(command)) return command;
+  const [program, ...args] = command as unknown[];
+  return typeof program === 'string' && program.includes('/') ? [resolve(folder, program), ...args] : command;
 }
 
 function parseConfig(path: string): object {

@@ -9,14 +9,14 @@ import { fileWith, servedScene, startReceiver } from './setup.ts';
 const RULES = [{ name: 'failing', when: { kind: 'test' }, to: 'it' }];
 
 /** What a channel is told of a test that fails and passes again. */
-async function tell(channel: object): Promise<void> {
+async function tell(channel: object, reason = '<b> & co'): Promise<void> {
   const { sync, env } = await servedScene({
     channels: { it: channel },
     rules: RULES,
     page: 'https://page.example.com/',
   });
   await sync();
-  execute(env, 't2', 't2-r2', { status: 'FAIL', result_reason: '<b> & co' });
+  execute(env, 't2', 't2-r2', { status: 'FAIL', result_reason: reason });
   await sync();
   execute(env, 't2', 't2-r3', { status: 'PASS' });
   await sync();
@@ -35,6 +35,13 @@ describe('the channels of alerts', () => {
     expect(begin.blocks[2].text.text).toBe('<https://page.example.com/#/failing?env=e1|Open the page>');
     expect(begin.text).toContain('🔴 Test t2 fails on a1 (env e1)\n&lt;b&gt; &amp; co');
     expect(end.text).toMatch(/^✅ Ended: Test t2 fails on a1/);
+  });
+
+  test('slack gets no half of a character where a text is cut', async () => {
+    const receiver = await startReceiver();
+    await tell({ type: 'slack', urlFile: fileWith(receiver.url) }, `n${'😀'.repeat(1600)}`);
+    const [begin] = receiver.posts.map(({ body }) => JSON.parse(body));
+    expect(begin.blocks[1].text.text).toBe(`n${'😀'.repeat(1499)}`);
   });
 
   test('the user of an address is sent as Basic authentication', async () => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -88,6 +88,16 @@ describe('obsync alerts', () => {
     const path = configFile({ alerts: { channels: { team: { type: 'slack', urlFile: 'team.url' } } } });
     writeFileSync(join(path, '../team.url'), receiver.url);
     expect(await obsync(['alerts', 'test', 'team', '--config', path])).toMatchObject({ code: 0 });
+  });
+
+  test('a program with a slash in its name is relative to the config file, and a failure names it', async () => {
+    const path = configFile({ alerts: { channels: { team: { type: 'exec', command: ['./notify.sh'] } } } });
+    const program = join(path, '../notify.sh');
+    writeFileSync(program, '#!/bin/sh\ncat > /dev/null\n', { mode: 0o700 });
+    expect(await obsync(['alerts', 'test', 'team', '--config', path])).toMatchObject({ code: 0 });
+    rmSync(program);
+    const { code, stdout } = await obsync(['alerts', 'test', 'team', '--config', path]);
+    expect([code, stdout]).toEqual([1, expect.stringContaining(`${program} cannot be run (ENOENT)`)]);
   });
 });
 

@@ -206,8 +206,16 @@ function eventOf(alert: Alert, members: Alert['members'], rule: AlertRule, at: I
   return hasNews || isReminderDue(alert, rule, at) ? 'remind' : null;
 }
 
+/** No run begins exactly on time: reminders come up to this share of their interval early, so a daily run sends each. */
+const EARLY_SHARE = 0.05;
+
+/** The most seconds that a reminder comes early. */
+const MAX_EARLY_SECONDS = 600;
+
 function isReminderDue({ notifiedAt }: Alert, { remindSeconds }: AlertRule, at: Instant): boolean {
-  return remindSeconds !== null && notifiedAt !== null && at >= addSeconds(notifiedAt, remindSeconds);
+  if (remindSeconds === null || notifiedAt === null) return false;
+  const early = Math.min(Math.round(remindSeconds * EARLY_SHARE), MAX_EARLY_SECONDS);
+  return at >= addSeconds(notifiedAt, remindSeconds - early);
 }
 
 function withTold(members: Alert['members'], { after }: AlertRule): Alert['members'] {

@@ -3,7 +3,7 @@ import type { AlertKind, AlertRule } from '../../../src/core/alerts/alert.ts';
 import { messageText } from '../../../src/core/alerts/alert-text.ts';
 import type { RunAlerts } from '../../../src/core/alerts/delivery.ts';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { addDays, type Instant } from '../../../src/core/time/instant.ts';
+import { addDays, addSeconds, type Instant } from '../../../src/core/time/instant.ts';
 import { ruleOf } from '../alert-rules.ts';
 import { PLAIN_ROUND_END } from '../commit-parts.ts';
 import {
@@ -197,12 +197,15 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toHaveLength(1);
     });
 
-    test('an open alert is repeated when its reminder is due, unless it is snoozed', async () => {
-      await furnish({ remindSeconds: 3600 });
+    test('an open alert is repeated when its reminder is due, unless it is snoozed; a daily one 10 minutes early', async () => {
+      await furnish({ remindSeconds: 86_400 });
       await results({ t1: 'PASS' });
       await results({ t1: 'FAIL' }, 'x2');
       await told();
-      bench.setClock(addDays(START, 1));
+      bench.setClock(addSeconds(addDays(START, 1), -601));
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await told()).toEqual([]);
+      bench.setClock(addSeconds(addDays(START, 1), -599));
       await results({ t1: 'FAIL' }, 'x2');
       expect(await told()).toEqual(['remind: Test t1 fails on a1 (e)']);
       const [open] = await bench.rows('alerts', ['id', 'subject']);
