@@ -8,7 +8,7 @@ import { lastAttemptFailed } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
-import { addDays, type Instant } from '../core/time/instant.ts';
+import { addDays, earlierOf, type Instant } from '../core/time/instant.ts';
 import { measuring } from './measure-lists.ts';
 import type { RunPorts } from './ports.ts';
 import { pruneHistories } from './prune-histories.ts';
@@ -248,9 +248,10 @@ async function record(
   const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
   await mirror.state.endRun(run, { status, error, ...counts, server_time, ended_at, left_over: leftOver });
   await keepMeasures(ports, mirror, state.lists);
-  // T, so a wrong machine clock deletes nothing (R1).
   const { keepRunsDays } = state.options.retention;
-  if (server_time !== null && keepRunsDays !== null) await mirror.state.pruneLog(addDays(server_time, -keepRunsDays));
+  if (server_time === null || keepRunsDays === null) return;
+  // No wrong clock alone deletes anything (R1).
+  await mirror.state.pruneLog(addDays(earlierOf(server_time, ports.clock()), -keepRunsDays));
 }
 
 /** The summaries in order of environment and catalogue. */

@@ -53,6 +53,14 @@ test('runs older than --keep-runs leave the run log (R17)', async () => {
   expect(scene.mirrored.rows('select id from sync_runs')).toEqual([{ id: 2 }]);
 });
 
+test('a time of the service that is far ahead removes no runs (R1)', async () => {
+  const { mirrored, world } = await syncedScene();
+  world.advance(200 * DAY);
+  mirrored.clockSkewMs = -200 * DAY * 1000;
+  await mirrored.sync({ retention: SHORTEST_RETENTION });
+  expect(mirrored.rows('select id from sync_runs')).toEqual([{ id: 1 }, { id: 2 }]);
+});
+
 test('a run that received no time of the server prunes nothing (R1)', async () => {
   const scene = await syncedScene();
   scene.world.advance(400 * DAY);
