@@ -4,7 +4,7 @@ import pg from 'pg';
 import { withSchema } from '../src/api/accounts-database.ts';
 import { startRunThread } from '../src/api/thread/in-thread.ts';
 import { addressOf } from '../src/settings/addresses/mirror-address.ts';
-import { syncSettings, watcherOf } from '../src/settings/sync-settings.ts';
+import { syncSettings, watchOf } from '../src/settings/sync-settings.ts';
 import { nextTick } from '../src/sync/schedule-cron.ts';
 import { openWorkDatabase, type WorkDatabase } from '../src/workers/database.ts';
 import { migrateAccounts } from '../src/workers/migrate.ts';
@@ -128,7 +128,7 @@ async function measureSync(url: string): Promise<WorkCosts['sync']> {
   const settings = syncSettings({ db, baseUrl: service.url, token: 'the-token', env: ['e1'], fullEvery: 7 });
   // Reused, as a worker does.
   const thread = startRunThread();
-  const sync = () => thread.sync(settings, watcherOf({}));
+  const sync = () => thread.run('sync', settings, watchOf({}));
   const admin = new pg.Client(url);
   await admin.connect();
   const watcher = new pg.Client(url);

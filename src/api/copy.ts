@@ -28,5 +28,5 @@ export async function copy(options: CopyOptions): Promise<CopyReport> {
     throw new OptionError('to', 'no destination for the copy: name one with --to');
   readOption('to', () => addressOf(to));
   refuseNetworkFs({ db: to, allowNetworkFs });
-  return withRunThread((thread) => thread.copy({ db, to }, options));
+  return withRunThread((thread) => thread.run('copy', { db, to }, options));
 }

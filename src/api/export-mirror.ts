@@ -18,6 +18,7 @@ import { openExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
+import type { WorkWatch } from '../settings/sync-settings.ts';
 import { lockFolder } from './lock-export-folder.ts';
 import { openStore } from './open-store.ts';
 
@@ -40,11 +41,6 @@ export interface ExportEvent {
   readonly type: 'table';
   readonly table: string;
   readonly rows: number;
-}
-
-export interface ExportWatch {
-  readonly signal: AbortSignal;
-  onProgress(event: ExportEvent): void;
 }
 
 export interface ExportReport {
@@ -81,7 +77,7 @@ interface TableReport {
 /** Runs one export of the mirror. @throws SyncError */
 export async function exportOnce(
   settings: ExportSettings,
-  watch: ExportWatch,
+  watch: WorkWatch<ExportEvent>,
   { files = NODE_FILES, open = openBucket }: { files?: FileOperations; open?: typeof openBucket } = {},
 ): Promise<ExportReport> {
   const address = bucketAddress(settings.to);
@@ -107,7 +103,11 @@ export async function openBucket(address: BucketAddress, signal: AbortSignal): P
   return (await import('../export/bucket/s3-store.ts')).openS3(address, signal);
 }
 
-function exportToBucket(settings: FileExportSettings, watch: ExportWatch, store: ObjectStore): Promise<ExportReport> {
+function exportToBucket(
+  settings: FileExportSettings,
+  watch: WorkWatch<ExportEvent>,
+  store: ObjectStore,
+): Promise<ExportReport> {
   return withImage(store, 'for-export', async (image) => {
     const { path: folder, files } = image;
     const place = { to: `${folder}, for ${store.url},`, folder, location: store.url, nonce: randomUUID(), files };
@@ -130,7 +130,11 @@ interface ExportPlace {
   readonly files: FileOperations;
 }
 
-async function exportFile(settings: FileExportSettings, watch: ExportWatch, place: ExportPlace): Promise<ExportReport> {
+async function exportFile(
+  settings: FileExportSettings,
+  watch: WorkWatch<ExportEvent>,
+  place: ExportPlace,
+): Promise<ExportReport> {
   const relations = relationsOf(settings.tables, settings.views);
   const mirror = openForReading(settings.db);
   try {

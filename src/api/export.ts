@@ -23,7 +23,7 @@ export interface ExportOptions
  */
 export async function exportMirror(options: ExportOptions): Promise<ExportReport> {
   const settings = exportSettings(options);
-  return withRunThread((thread) => thread.export(settings, options));
+  return withRunThread((thread) => thread.run('export', settings, options));
 }
 
 function exportSettings(options: ExportOptions): ExportSettings {

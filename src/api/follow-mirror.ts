@@ -20,5 +20,5 @@ export async function followMirror(options: FollowOptions): Promise<void> {
   const { to } = options;
   const db = givenAddress(options);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file for the replica: name one with --to');
-  await withRunThread((thread) => thread.follow({ db, replica: to }, options));
+  await withRunThread((thread) => thread.run('follow', { db, replica: to }, options));
 }

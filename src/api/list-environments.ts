@@ -1,6 +1,7 @@
+import type { SourceEvent } from '../core/ports/source.ts';
 import type { AccountQuota } from '../core/quota/quota.ts';
 import { type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
-import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
 import type { RunOpening } from '../sync/forecast.ts';
 import { openStore } from './open-store.ts';
 import { resumeSource } from './session.ts';
@@ -16,7 +17,7 @@ export interface EnvironmentListing {
 /** Requests the list of environments outside of a run. @throws SyncError */
 export async function requestEnvironments(
   settings: SyncSettings,
-  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+  watch: WorkWatch<SourceEvent>,
 ): Promise<EnvironmentListing> {
   const { limits } = await openStore(settings.db);
   const source = await resumeSource(settings, watch);
@@ -34,5 +35,5 @@ export async function listEnvironments(
   settings: SyncSettings,
   signal: AbortSignal,
 ): Promise<readonly ListedEnvironment[]> {
-  return (await requestEnvironments(settings, { signal, onSourceEvent: () => {} })).listed;
+  return (await requestEnvironments(settings, { signal, onProgress: () => {} })).listed;
 }

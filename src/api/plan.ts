@@ -8,7 +8,7 @@ import { readState } from '../destination/sqlite/file-state.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
 import { selectStreams } from '../settings/select-streams.ts';
-import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { type DayForecast, forecast, type RunForecast } from '../sync/forecast.ts';
 import { type EnvironmentListing, requestEnvironments } from './list-environments.ts';
@@ -42,13 +42,13 @@ export type PlanOptions = SyncOptions & OptionsNamed<'replica'>;
 export async function plan(options: PlanOptions): Promise<ForecastReport> {
   checkOptions(options);
   const settings = syncSettings(options);
-  const watch = watcherOf(options);
+  const watch = watchOf(options);
   const store = await openStore(settings.db);
   try {
     await refuseForeign(store, settings);
     const listing = await requestEnvironments({ ...settings, maxRequests: null }, watch);
     const exists = await store.exists();
-    const rehearse = (path: string) => rehearsed(path, { settings, watch, listing, exists });
+    const rehearse = (path: string) => rehearsed(path, { settings, listing, exists, signal: watch.signal });
     return exists
       ? await withMirrorFile(store, rehearse, { replica: options.replica, signal: watch.signal })
       : await rehearse(NO_FILE);
@@ -62,14 +62,14 @@ const NO_FILE = '';
 
 interface RehearsalInput {
   readonly settings: SyncSettings;
-  readonly watch: Pick<RunWatcher, 'signal'>;
+  readonly signal: AbortSignal;
   readonly listing: EnvironmentListing;
   readonly exists: boolean;
 }
 
 async function rehearsed(
   path: string,
-  { settings, watch, listing: { opening, quota: reported }, exists }: RehearsalInput,
+  { settings, listing: { opening, quota: reported }, exists, signal }: RehearsalInput,
 ): Promise<ForecastReport> {
   const mirror = openForDryRun(path);
   try {
@@ -77,7 +77,7 @@ async function rehearsed(
     const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
     const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
       clock,
-      signal: watch.signal,
+      signal,
     });
     return {
       server_time: outlook.server_time,

@@ -4,7 +4,8 @@ import { exitCodeOfRun } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { earlierOf } from '../core/time/instant.ts';
 import type { AlertSettings } from '../settings/alert-settings.ts';
-import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import type { SyncEvent } from '../settings/options.ts';
+import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
@@ -22,13 +23,13 @@ export interface RunReporter {
 const SILENT: RunReporter = { begin: async () => {}, send: async () => {}, end: async () => {} };
 
 /** Whatever fails here becomes an event and never changes how the run ended. */
-export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunReporter {
+export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>): RunReporter {
   const { alerts } = settings;
   if (alerts === null) return SILENT;
-  const limit = deadlines(watcher.signal);
+  const limit = deadlines(watch.signal);
   const sender = openSender(settings.ca);
   const warn = (error: unknown): void =>
-    watcher.onProgress({
+    watch.onProgress({
       type: 'alerts',
       delivered: 0,
       failed: 1,
@@ -43,7 +44,7 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
   return {
     begin: () => pingAll('start', ''),
     send: (mirror, summary, envIds) =>
-      send(mirror, { alerts, settings, watcher, sender, summary, envIds, signal: limit() }).catch(warn),
+      send(mirror, { alerts, settings, watch, sender, summary, envIds, signal: limit() }).catch(warn),
     async end(summary) {
       await pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary));
       await sender.close();
@@ -54,7 +55,7 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
 interface SendInput {
   readonly alerts: AlertSettings;
   readonly settings: SyncSettings;
-  readonly watcher: RunWatcher;
+  readonly watch: WorkWatch<SyncEvent>;
   readonly sender: ChannelSender;
   readonly summary: RunSummary;
   readonly envIds: readonly string[];
@@ -65,7 +66,7 @@ const USUAL_STREAMS = CATALOGUE.filter(({ optional }) => !optional).map(({ name 
 
 async function send(
   { state }: OpenMirror,
-  { alerts, settings, watcher, sender, signal, ...run }: SendInput,
+  { alerts, settings, watch, sender, signal, ...run }: SendInput,
 ): Promise<void> {
   const { summary, envIds } = run;
   const { recovery, error } = summary;
@@ -86,11 +87,11 @@ async function send(
     now: clock,
     signal,
   });
-  if (sent.delivered + sent.failed > 0) watcher.onProgress({ type: 'alerts', ...sent });
+  if (sent.delivered + sent.failed > 0) watch.onProgress({ type: 'alerts', ...sent });
   for (const [channel, count] of await state.waitingDeliveries(envIds)) {
     if (alerts.channels.some(({ name }) => name === channel)) continue;
     const error = `${count} messages wait for channel ${channel}, which isn't configured`;
-    watcher.onProgress({ type: 'alerts', delivered: 0, failed: count, error });
+    watch.onProgress({ type: 'alerts', delivered: 0, failed: count, error });
   }
   // The earlier time counts, because no clock may delete alone (R1).
   const { server_time: now } = summary;

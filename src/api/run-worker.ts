@@ -7,8 +7,8 @@ import { type AlertSettings, alertSettings } from '../settings/alert-settings.ts
 import { checkOptions } from '../settings/check-options.ts';
 import type { CollectionsEvent } from '../settings/collection-events.ts';
 import { readNumber } from '../settings/option-error.ts';
-import type { OptionsNamed } from '../settings/options.ts';
-import type { RunWatcher } from '../settings/sync-settings.ts';
+import type { OptionsNamed, SyncEvent } from '../settings/options.ts';
+import { watchOf } from '../settings/sync-settings.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
 import { workUntilStopped } from '../workers/worker.ts';
@@ -40,8 +40,7 @@ export async function runWorker(options: WorkOptions): Promise<void> {
   checkOptions(options);
   const concurrency = readNumber('concurrency', options.concurrency);
   const alerts = options.alerts === undefined ? null : alertSettings(options.alerts);
-  const signal = options.signal ?? new AbortController().signal;
-  const onProgress = options.onProgress ?? (() => {});
+  const { signal, onProgress } = watchOf<WorkEvent>(options);
   const database = await openAccountsDatabase(options, ({ message }) =>
     onProgress({ type: 'trouble', message: `a connection was lost: ${message}` }),
   );
@@ -90,12 +89,18 @@ function createPorts(
     sync: async (account, environment, signal) => {
       const settings = { ...settingsOfAccount(account, address), environments: [environment.id], alerts };
       const about = { account: account.name, environment: environment.name };
-      const watcher: RunWatcher = {
-        signal,
-        onSourceEvent: (event) => emit({ type: 'source', ...about, event }),
-        onProgress: (event) => event.type === 'alerts' && emit({ ...about, ...event }),
+      const onProgress = (event: SyncEvent): void => {
+        switch (event.type) {
+          case 'alerts':
+            emit({ ...about, ...event });
+            break;
+          case 'wait':
+          case 'request':
+          case 'unshared':
+            emit({ type: 'source', ...about, event });
+        }
       };
-      return threads.use((thread) => thread.sync(settings, watcher));
+      return threads.use((thread) => thread.run('sync', settings, { signal, onProgress }));
     },
     list: async (account, signal) => listEnvironments(settingsOfAccount(account, address), signal),
   };

@@ -62,7 +62,7 @@ async function serveItsMetrics(
   const thread = startRunThread();
   const endpoint = await serveMetrics(
     options,
-    mirrorMetrics(db, () => thread.measure(db)),
+    mirrorMetrics(db, () => thread.run('measure', db)),
   );
   if (endpoint === null) return [];
   emit({ type: 'log', level: 'info', message: `metrics at ${endpoint.url}` });

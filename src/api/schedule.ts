@@ -4,7 +4,7 @@ import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
 import type { OptionsNamed, SyncEvent, SyncOptions } from '../settings/options.ts';
-import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, syncSettings, type WorkWatch, watchOf } from '../settings/sync-settings.ts';
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
@@ -33,13 +33,14 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
   refuseNetworkFs(settings);
   const rules = scheduleRules(options, settings);
   const writeTextfile = textfileWriter(options);
-  const emit = guardListener(options.onProgress ?? (() => {}));
+  const { signal, onProgress } = watchOf<ScheduleEvent>(options);
+  const emit = guardListener(onProgress);
   const thread = startRunThread();
   const servers = await startServers(options, settings, emit);
   try {
     // The token may be replaced while the schedule runs.
     const runner = { thread, writeTextfile, fresh: () => syncSettings(options) };
-    await runSchedule(schedulePorts(settings, { signal: options.signal, onProgress: emit }, runner), rules);
+    await runSchedule(schedulePorts(settings, { signal, onProgress: emit }, runner), rules);
   } finally {
     await Promise.all([thread.close(), servers.close()]);
   }
@@ -60,11 +61,9 @@ interface ScheduleRunner {
 
 function schedulePorts(
   { db, baseUrl }: SyncSettings,
-  watch: { readonly signal: ScheduleOptions['signal']; readonly onProgress: EmitEvent },
+  { signal, onProgress: emit }: WorkWatch<ScheduleEvent>,
   runner: ScheduleRunner,
 ): SchedulePorts {
-  const { onProgress: emit } = watch;
-  const { signal, onSourceEvent } = watcherOf(watch);
   const logAs = (level: 'info' | 'warn') => (message: string) => emit({ type: 'log', level, message });
   const log = { info: logAs('info'), warn: logAs('warn') };
   let keptQuota: KeptQuota | null = null;
@@ -74,22 +73,18 @@ function schedulePorts(
     next: nextTick,
     mirrored: () => readMirrored(db, baseUrl),
     async list() {
-      const listing = await requestEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
+      const listing = await requestEnvironments({ ...runner.fresh(), keptQuota }, { signal, onProgress: emit });
       keptQuota = listing.quota && { ...listing.quota, notedAt: clock() };
       return listing.listed;
     },
     async run(environments) {
       let listed = false;
-      const watcher: RunWatcher = {
-        signal,
-        onSourceEvent,
-        onProgress(progress) {
-          listed ||= progress.type === 'environments';
-          emit(progress);
-        },
+      const onProgress = (progress: SyncEvent): void => {
+        listed ||= progress.type === 'environments';
+        emit(progress);
       };
       const perRun = { keptQuota, environments: environments.map(({ id }) => id) };
-      const summary = await runWithFreshToken(runner, perRun, watcher);
+      const summary = await runWithFreshToken(runner, perRun, { signal, onProgress });
       const failure = await runner.writeTextfile(db, runner.thread);
       if (failure !== null) log.warn(failure);
       emit({ type: 'run', summary });
@@ -117,10 +112,10 @@ function guardListener(onProgress: EmitEvent): EmitEvent {
 async function runWithFreshToken(
   { thread, fresh }: ScheduleRunner,
   perRun: Pick<SyncSettings, 'keptQuota' | 'environments'>,
-  watcher: RunWatcher,
+  watch: WorkWatch<SyncEvent>,
 ): Promise<RunSummary> {
   const settings = fresh();
-  const summary = await thread.sync({ ...settings, ...perRun }, watcher);
+  const summary = await thread.run('sync', { ...settings, ...perRun }, watch);
   if (summary.recovery !== 'token' || fresh().token === settings.token) return summary;
-  return thread.sync({ ...fresh(), ...perRun }, watcher);
+  return thread.run('sync', { ...fresh(), ...perRun }, watch);
 }

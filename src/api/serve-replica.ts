@@ -36,7 +36,7 @@ export async function startFollowing(
     hasFailed = true;
   };
   const thread = startRunThread();
-  const ended = thread.follow(settings, { signal: stop.signal, onProgress });
+  const ended = thread.run('follow', settings, { signal: stop.signal, onProgress });
   const close = async (): Promise<void> => {
     stop.abort();
     await ended.catch(() => {});

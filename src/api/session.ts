@@ -1,11 +1,13 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { loadKeptQuota } from '../../state/quota-store.ts';
-import type { Source } from '../core/ports/source.ts';
+import type { Source, SourceEvent } from '../core/ports/source.ts';
 import { remainingWindow } from '../core/quota/quota.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
+import type { CollectionsEvent } from '../settings/collection-events.ts';
+import type { SyncEvent } from '../settings/options.ts';
 import { selectStreams } from '../settings/select-streams.ts';
-import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { runSync } from '../sync/run.ts';
@@ -14,10 +16,10 @@ import { openStore } from './open-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
 import { openReporter } from './run-alerts.ts';
 
-export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary> {
+export async function runOnce(settings: SyncSettings, watch: WorkWatch<SyncEvent>): Promise<RunSummary> {
   const store = await openStore(settings.db);
-  const source = openSource(store, settings, watcher);
-  const reporter = openReporter(settings, watcher);
+  const source = openSource(store, settings, watch);
+  const reporter = openReporter(settings, watch);
   let summary: RunSummary | null = null;
   // The run does not wait for it.
   const begun = reporter.begin();
@@ -26,10 +28,10 @@ export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Prom
       source,
       keptQuota: settings.keptQuota ?? null,
       mirrorExists: await store.exists(),
-      openMirror: () => store.open(watcher.signal, { quietMs: BATCH_MS, alertRules: settings.alerts?.rules ?? [] }),
+      openMirror: () => store.open(watch.signal, { quietMs: BATCH_MS, alertRules: settings.alerts?.rules ?? [] }),
       clock,
-      signal: watcher.signal,
-      onProgress: watcher.onProgress,
+      signal: watch.signal,
+      onProgress: (event: CollectionsEvent) => watch.onProgress(event),
       onEnd: reporter.send,
     };
     const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
@@ -45,10 +47,7 @@ export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Prom
 }
 
 /** The service, for requests outside of a run. They stay within the quota that earlier runs and requests left (R23). */
-export async function resumeSource(
-  settings: SyncSettings,
-  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
-): Promise<Source> {
+export async function resumeSource(settings: SyncSettings, watch: WorkWatch<SourceEvent>): Promise<Source> {
   const store = await openStore(settings.db);
   const source = openSource(store, settings, watch);
   const ofLastRun = (await store.exists()) ? await store.read(loadKeptQuota) : null;
@@ -61,13 +60,13 @@ export async function resumeSource(
 export function openSource(
   store: MirrorStore,
   settings: SyncSettings,
-  { signal, onSourceEvent }: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+  { signal, onProgress }: WorkWatch<SourceEvent>,
 ): Source {
   return createHttpSource({
     ...settings,
     quotaKeeper: openQuotaKeeper(
       { ...settings, openInDatabase: (account, nowMs) => store.openQuotaKeeper(account, nowMs, signal) },
-      (reason) => onSourceEvent({ type: 'unshared', reason }),
+      (reason) => onProgress({ type: 'unshared', reason }),
     ),
     userAgent: 'obsync',
     signal,
@@ -75,7 +74,7 @@ export function openSource(
     sleep: (delayMs, stop) => sleepFor(delayMs, undefined, { signal: stop }),
     random: Math.random,
     lists: LISTS,
-    onEvent: onSourceEvent,
+    onEvent: onProgress,
   });
 }
 

@@ -1,6 +1,6 @@
 import { checkOptions } from '../settings/check-options.ts';
 import type { SyncOptions } from '../settings/options.ts';
-import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
+import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { textfileWriter } from './textfile.ts';
@@ -17,7 +17,7 @@ export async function sync(options: SyncOptions): Promise<RunSummary> {
   refuseNetworkFs(settings);
   const writeTextfile = textfileWriter(options);
   return withRunThread(async (thread) => {
-    const summary = await thread.sync(settings, watcherOf(options));
+    const summary = await thread.run('sync', settings, watchOf(options));
     const failure = await writeTextfile(settings.db, thread);
     if (failure === null) return summary;
     return { ...summary, error: summary.error ?? failure, recovery: summary.recovery ?? 'run' };

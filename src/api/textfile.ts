@@ -17,7 +17,7 @@ export function textfileWriter({ textfile }: OptionsNamed<'textfile'>): WriteTex
     try {
       // Loaded only here: most runs write no metrics.
       const { mirrorMetrics } = await import('./mirror-metrics.ts');
-      replaceFile(path, await mirrorMetrics(db, () => thread.measure(db)).text());
+      replaceFile(path, await mirrorMetrics(db, () => thread.run('measure', db)).text());
       return null;
     } catch (error) {
       return `${path} was not written: check it and its folder (${codeOf(error)})`;

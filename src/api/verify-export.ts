@@ -16,8 +16,8 @@ export interface VerifyExportOptions extends MirrorOptions, OptionsNamed<'replic
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
   checkOptions(options);
   const db = givenAddress(options);
-  const { against, replica, signal } = options;
+  const { against, replica } = options;
   if (typeof against !== 'string' || against === '')
     throw new OptionError('against', 'no export folder: name one with --against');
-  return withRunThread((thread) => thread.verifyExport({ db, replica, against }, signal));
+  return withRunThread((thread) => thread.run('verifyExport', { db, replica, against }, options));
 }

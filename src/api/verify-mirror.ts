@@ -3,7 +3,7 @@ import { belongsTo } from '../../state/run-log.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
-import type { Source } from '../core/ports/source.ts';
+import type { Source, SourceEvent } from '../core/ports/source.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
@@ -11,7 +11,7 @@ import { createMirrorReader, createScratchTables } from '../destination/sqlite/m
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { fileState } from '../destination/sqlite/open-state.ts';
 import { selectStreams } from '../settings/select-streams.ts';
-import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { repair } from '../verify/repair.ts';
 import { repairable } from '../verify/repair-environment.ts';
@@ -29,11 +29,13 @@ export interface VerifySettings extends SyncSettings {
   readonly mayRecord: boolean;
 }
 
-export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
-  onProgress(progress: VerifyProgress): void;
-  /** Receives each error that the report shortens to one line. */
-  onFailure(error: Error): void;
-}
+export type VerifyEvent =
+  | SourceEvent
+  | ({ readonly type: 'progress' } & VerifyProgress)
+  /** An error that the report shortens to one line. */
+  | { readonly type: 'failure'; readonly error: Error };
+
+type VerifyWatch = WorkWatch<VerifyEvent>;
 
 /** Verifies the mirror over HTTP, and records the result in it if possible. @throws SyncError */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
@@ -107,19 +109,20 @@ async function verifyFile(
 
 async function verifyAndRepair(
   settings: VerifySettings,
-  { signal, onProgress, onFailure }: VerifyWatch,
+  { signal, onProgress: emit }: VerifyWatch,
   { mirror, locked, source }: { mirror: MirrorFile; locked: OpenMirror | null; source: Source },
 ): Promise<VerifyReport> {
   const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
   const reader = (envId: string) => createMirrorReader(mirror, envId);
   const state = fileState(mirror, clock);
+  const onProgress = (progress: VerifyProgress): void => emit({ type: 'progress', ...progress });
   const verification = await verifyMirror({ source, state, reader, clock, signal, onProgress }, options);
-  for (const error of failuresOf(verification)) onFailure(error);
+  for (const error of failuresOf(verification)) emit({ type: 'failure', error });
   const facts = () => ({ server_time: source.times().serverTime, requests: source.requests() });
   const report = reportOf(verification, facts());
   if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
   const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock, signal }, options, verification);
-  if (repaired.error !== null) onFailure(repaired.error);
+  if (repaired.error !== null) emit({ type: 'failure', error: repaired.error });
   return reportOf(verification, facts(), repaired);
 }
 

@@ -1,43 +1,30 @@
 import type { CompareDepth } from '../core/decide/difference.ts';
 import { SyncError } from '../core/errors.ts';
-import type { SourceEvent } from '../core/ports/source.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { CollectionsReport } from '../settings/collection-events.ts';
 import { readChoice } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
-import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
-import type { VerifyProgress } from '../verify/verify.ts';
+import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';
-import type { VerifyWatch } from './verify-mirror.ts';
+import type { VerifyEvent } from './verify-mirror.ts';
 
 export interface VerifyOptions extends ServiceOptions, OptionsNamed<'replica' | 'depth' | 'repair'> {
   readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
 }
 
-export type VerifyEvent =
-  | SourceEvent
-  | ({ readonly type: 'progress' } & VerifyProgress)
-  | { readonly type: 'failure'; readonly error: Error };
-
 /** Compares the mirror with the current source. @throws SyncError */
 export async function verify(options: VerifyOptions): Promise<CollectionsReport> {
   checkOptions(options);
   const depth = readChoice('depth', options.depth ?? OPTIONS.depth.default, OPTIONS.depth.choices);
-  const { onProgress: emit = () => {}, ...serviceOptions } = options;
-  const { replica, repair = OPTIONS.repair.default } = options;
+  const { replica, repair = OPTIONS.repair.default, onProgress: _, ...serviceOptions } = options;
   const run = syncSettings(serviceOptions);
   refuseUnverified(run.streamNames, depth);
   if (repair) refuseNetworkFs(run);
   const settings = { ...run, replica, depth, repair, mayRecord: refusedFs(run) === null };
-  const watch: VerifyWatch = {
-    signal: watcherOf(serviceOptions).signal,
-    onSourceEvent: emit,
-    onProgress: (progress) => emit({ type: 'progress', ...progress }),
-    onFailure: (error) => emit({ type: 'failure', error }),
-  };
-  return withRunThread((thread) => thread.verify(settings, watch));
+  const report = await withRunThread((thread) => thread.run('verify', settings, watchOf(options)));
+  return report as CollectionsReport;
 }
 
 /** @throws SyncError `usage` for streams that cannot be verified */

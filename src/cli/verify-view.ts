@@ -1,4 +1,4 @@
-import type { VerifyEvent } from '../api/verify.ts';
+import type { VerifyEvent } from '../api/verify-mirror.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { waitText } from './progress-state.ts';

@@ -1,6 +1,5 @@
 import type { RetentionPolicy } from '../core/decide/retention.ts';
 import { SyncError } from '../core/errors.ts';
-import type { SourceEvent } from '../core/ports/source.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
 import { LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
 import { durationSeconds } from '../core/time/duration.ts';
@@ -10,7 +9,6 @@ import { type ProxySettings, proxiesOf } from '../source/proxies.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
 import { type AlertSettings, alertSettings } from './alert-settings.ts';
-import type { CollectionsEvent } from './collection-events.ts';
 import { flagOf, OptionError, readChoice, readDuration, readNumber, readOption } from './option-error.ts';
 import { OPTIONS, type RETENTION_OPTIONS } from './option-table.ts';
 import type { NumberOption, SyncOptions } from './options.ts';
@@ -41,10 +39,10 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
   readonly keptQuota?: KeptQuota | null;
 }
 
-export interface RunWatcher {
+/** Stops a piece of work when `signal` is aborted, and receives its events. */
+export interface WorkWatch<Event> {
   readonly signal: AbortSignal;
-  onProgress(event: CollectionsEvent): void;
-  onSourceEvent(event: SourceEvent): void;
+  onProgress(event: Event): void;
 }
 
 /** Validates the options and fills in the defaults. @throws SyncError `usage` */
@@ -93,9 +91,13 @@ function networkSettings({
   return { baseUrl, proxies: proxiesOf(baseUrl, process.env), ca };
 }
 
-/** The listeners in the options; by default, events are dropped. */
-export function watcherOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {
-  return { signal: signal ?? new AbortController().signal, onProgress, onSourceEvent: onProgress };
+/** The signal and the listener in the options; by default, events are dropped. */
+export function watchOf<Event>(options: {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((event: Event) => void) | undefined;
+}): WorkWatch<Event> {
+  const { signal = new AbortController().signal, onProgress = () => {} } = options;
+  return { signal, onProgress };
 }
 
 /** The machine's clock; no decision depends on it (R1). */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { runOnce } from '../../src/api/session.ts';
 import type { AlertOptions, SyncEvent, SyncOptions } from '../../src/settings/options.ts';
-import { syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
+import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -56,7 +56,7 @@ export async function servedScene(alerts: AlertOptions) {
   onTestFinished(() => api.close());
   const db = join(testFolder(), 'm.db');
   const events: SyncEvent[] = [];
-  const watcher = watcherOf({ onProgress: (event) => events.push(event) });
+  const watcher = watchOf<SyncEvent>({ onProgress: (event) => events.push(event) });
   const usual = { baseUrl: api.url, token: 'a-token', db, alerts, shareQuota: false, retries: 0 };
   return {
     ...{ world, env, db, events },

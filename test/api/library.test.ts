@@ -30,7 +30,7 @@ import {
 } from '../../src/index.ts';
 import type { LIBRARY_OPTIONS } from '../../src/settings/command-options.ts';
 import type { OPTIONS } from '../../src/settings/option-table.ts';
-import { clock, syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
+import { clock, syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
 import { furnish } from '../model/furnish.ts';
@@ -49,7 +49,7 @@ async function setUp() {
 /** Like `setUp`, with a mirror synced in this thread. */
 async function setUpSynced() {
   const made = await setUp();
-  expect((await runOnce(syncSettings(made.options), watcherOf({}))).status).toBe('done');
+  expect((await runOnce(syncSettings(made.options), watchOf({}))).status).toBe('done');
   return made;
 }
 
@@ -231,8 +231,7 @@ describe('the library', () => {
       repair: true,
       mayRecord: true,
     };
-    const watch = { ...watcherOf({}), onFailure: () => {}, onProgress: () => {} };
-    await expect(verifyOnce(settings, watch)).rejects.toThrow('The token is empty or contains');
+    await expect(verifyOnce(settings, watchOf({}))).rejects.toThrow('The token is empty or contains');
     takeLock(options.db).release();
     expectOpenNowhere(options.db);
   });

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { listEnvironments } from '../../src/api/list-environments.ts';
 import { runOnce } from '../../src/api/session.ts';
 import { verify } from '../../src/index.ts';
-import { syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
+import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { putAsset, putAssetEdge } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
@@ -20,7 +20,7 @@ async function setUp(world: World) {
     await schema.drop();
   });
   const mirror = { baseUrl: server.url, token: 'the-token', db: schema.url };
-  return { mirror, ask: schema.ask, sync: () => runOnce(syncSettings(mirror), watcherOf({})) };
+  return { mirror, ask: schema.ask, sync: () => runOnce(syncSettings(mirror), watchOf({})) };
 }
 
 test('every run changes or rejects what PostgreSQL cannot store, and a verification finds nothing else (R20)', async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { runOnce } from '../../src/api/session.ts';
-import { syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
+import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/postgres/cutting-proxy.ts';
 import { testSchema } from '../support/postgres.ts';
 import { each } from './every.ts';
@@ -34,7 +34,7 @@ async function syncThrough(
   db.searchParams.set('tcp_user_timeout', String(answerTimeoutMs));
   const own = { token: 'the-token', history: true, pageSize: 2, concurrency: 1, allowHttp: true };
   const options = { ...own, baseUrl: await serveWorld(world, () => true), db: db.href };
-  const summary = await runOnce(syncSettings(options), watcherOf({ signal }));
+  const summary = await runOnce(syncSettings(options), watchOf({ signal }));
   return { schema, summary, sent };
 }
 

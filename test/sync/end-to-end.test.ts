@@ -47,7 +47,7 @@ afterAll(async () => {
 async function sync(): Promise<RunSummary> {
   requests = [];
   const baseUrl = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
-  const watch = { signal: new AbortController().signal, onProgress() {}, onSourceEvent() {} };
+  const watch = { signal: new AbortController().signal, onProgress() {} };
   return runOnce(syncSettings({ baseUrl, db: join(folder, 'mirror.db'), token: 'secret', fullEvery: 7 }), watch);
 }
 

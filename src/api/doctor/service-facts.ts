@@ -23,7 +23,7 @@ export async function askService(
   signal: AbortSignal,
 ) {
   let unshared: string | null = null;
-  const onSourceEvent = (event: { type: string; reason?: string }): void => {
+  const onProgress = (event: { type: string; reason?: string }): void => {
     if (event.type === 'unshared') unshared = event.reason ?? '';
   };
   const maxWaitMs = Math.min(LONGEST_WAIT_MS, given.timeoutMs);
@@ -31,8 +31,8 @@ export async function askService(
   const settings = { ...given, retries: 0, concurrency: 1, maxWaitMs, shareQuota };
   const isReadable = mirror && 'value' in mirror && mirror.value.found === mirror.value.last;
   const source = isReadable
-    ? await resumeSource(settings, { signal, onSourceEvent })
-    : openSource(store, settings, { signal, onSourceEvent });
+    ? await resumeSource(settings, { signal, onProgress })
+    : openSource(store, settings, { signal, onProgress });
   try {
     const facts = await askSource(source, given);
     return {

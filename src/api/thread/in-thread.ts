@@ -1,32 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../../core/errors.ts';
-import type { CopyReport, CopyWatch } from '../../destination/copy-mirror.ts';
-import type { FollowWatch } from '../../destination/follow-replica.ts';
-import type { Measurements } from '../../metrics/measurements.ts';
-import type { CollectionsEvent, CollectionsReport } from '../../settings/collection-events.ts';
-import type { RunWatcher, SyncSettings } from '../../settings/sync-settings.ts';
-import type { RunSummary } from '../../sync/summary.ts';
-import type { VerifyExportReport, VerifyExportSettings } from '../compare-export.ts';
-import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror.ts';
-import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
-import type {
-  CopySettings,
-  FollowSettings,
-  JobReply,
-  SerializedError,
-  ThreadEvent,
-  ThreadJob,
-} from './thread-messages.ts';
+import type { WorkWatch } from '../../settings/sync-settings.ts';
+import type { JobEvent, JobReply, SerializedError, ThreadJob, ThreadJobs } from './thread-messages.ts';
 
 /** Runs jobs in a thread, one at a time: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
 export interface RunThread {
-  sync(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary>;
-  verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;
-  export(settings: ExportSettings, watch: OptionalOf<ExportWatch>): Promise<ExportReport>;
-  verifyExport(settings: VerifyExportSettings, signal: AbortSignal | undefined): Promise<VerifyExportReport>;
-  copy(settings: CopySettings, watch: OptionalOf<CopyWatch>): Promise<CopyReport>;
-  follow(settings: FollowSettings, watch: OptionalOf<FollowWatch>): Promise<void>;
-  measure(db: string): Promise<Measurements>;
+  run<Name extends keyof ThreadJobs>(
+    name: Name,
+    settings: Parameters<ThreadJobs[Name]>[0],
+    watch?: OptionalOf<Parameters<ThreadJobs[Name]>[1]>,
+  ): ReturnType<ThreadJobs[Name]>;
   close(): Promise<void>;
 }
 
@@ -51,32 +34,8 @@ export function startRunThread(): RunThread {
     return begun;
   };
   return {
-    sync: (settings, watch) =>
-      doJob(worker(), { do: 'sync', settings }, watch.signal, (event) => {
-        if (event.of === 'source') watch.onSourceEvent(event.event);
-        if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : withError(event));
-      }) as Promise<RunSummary>,
-    verify: (settings, watch) =>
-      doJob(worker(), { do: 'verify', settings }, watch.signal, (event) => {
-        if (event.of === 'source') watch.onSourceEvent(event.event);
-        if (event.of === 'verify') watch.onProgress(event.event);
-        if (event.of === 'failure') watch.onFailure(deserializeError(event.error));
-      }) as Promise<CollectionsReport>,
-    export: (settings, watch) =>
-      doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
-        if (event.of === 'export') watch.onProgress?.(event.event);
-      }) as Promise<ExportReport>,
-    verifyExport: (settings, signal) =>
-      doJob(worker(), { do: 'verify-export', settings }, signal, () => {}) as Promise<VerifyExportReport>,
-    copy: (settings, watch) =>
-      doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
-        if (event.of === 'copy') watch.onProgress?.(event.event);
-      }) as Promise<CopyReport>,
-    follow: (settings, watch) =>
-      doJob(worker(), { do: 'follow', settings }, watch.signal, (event) => {
-        if (event.of === 'replica') watch.onProgress?.(event.event);
-      }) as Promise<void>,
-    measure: (db) => doJob(worker(), { do: 'measure', db }, undefined, () => {}) as Promise<Measurements>,
+    run: (name, settings, watch = {}) =>
+      doJob(worker(), { name, settings } as ThreadJob, watch) as ReturnType<ThreadJobs[typeof name]>,
     // Between jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };
@@ -92,29 +51,15 @@ export async function withRunThread<Done>(work: (thread: RunThread) => Promise<D
   }
 }
 
-function withError({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
-  return { ...event, error: error === null ? null : deserializeError(error) } as CollectionsEvent;
-}
-
-function deserializeError({ name, message, stack, recovery, cause }: SerializedError): Error {
-  const options = cause === null ? {} : { cause: deserializeError(cause) };
-  const error = recovery === null ? new Error(message, options) : new SyncError(recovery, message, options);
-  return Object.assign(error, { name, stack: stack ?? '' });
-}
-
-function doJob(
-  worker: Worker,
-  job: ThreadJob,
-  signal: AbortSignal | undefined,
-  onEvent: (event: ThreadEvent) => void,
-): Promise<unknown> {
+function doJob(worker: Worker, job: ThreadJob, watch: OptionalOf<WorkWatch<JobEvent>>): Promise<unknown> {
+  const { signal } = watch;
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
   // A throwing listener does not stop the run: the caller gets the error after the run has ended.
   let thrown: { readonly error: unknown } | null = null;
-  const emit = (event: ThreadEvent): void => {
+  const emit = (event: PostedEvent): void => {
     try {
-      onEvent(event);
+      watch.onProgress?.(withError(event));
     } catch (error) {
       thrown ??= { error };
     }
@@ -136,4 +81,18 @@ function doJob(
     // Removes only these listeners: the worker object has listeners of its own.
     worker.off('message', onMessage).off('error', reject).off('exit', onExit);
   });
+}
+
+type PostedEvent = Extract<JobReply, { type: 'events' }>['events'][number];
+
+function withError(event: PostedEvent): JobEvent {
+  const { error } = event;
+  const isError = typeof error === 'object' && error !== null;
+  return (isError ? { ...event, error: deserializeError(error as SerializedError) } : event) as JobEvent;
+}
+
+function deserializeError({ name, message, stack, recovery, cause }: SerializedError): Error {
+  const options = cause === null ? {} : { cause: deserializeError(cause) };
+  const error = recovery === null ? new Error(message, options) : new SyncError(recovery, message, options);
+  return Object.assign(error, { name, stack: stack ?? '' });
 }
