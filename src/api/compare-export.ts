@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
-import { withMirrorFile } from '../destination/mirror-file.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
-import { openForReading } from '../destination/sqlite/open.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { bucketAddress } from '../export/bucket/bucket-address.ts';
 import { withImage } from '../export/bucket/bucket-image.ts';
 import { sumOf } from '../export/build-manifest.ts';
@@ -11,8 +10,9 @@ import { unreadableError } from '../export/export-files.ts';
 import { type ExportManifest, LAYOUT } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { compareExport, type ExportDifference } from '../export/verify-export.ts';
-import { openBucket, readManifest, refuseEmptyMirror } from './export-mirror.ts';
+import { openBucket, readManifest } from './export-mirror.ts';
 import { openStore } from './open-store.ts';
+import { readMirror } from './read-mirror.ts';
 
 export interface VerifyExportSettings {
   readonly db: string;
@@ -40,10 +40,7 @@ export async function verifyExportOnce(
   const store = await openStore(db);
   try {
     return await withExportFolder(against, signal, open, (folder) =>
-      withMirrorFile(store, (path) => compareFile(path, { against, folder, display: store.display, signal }), {
-        replica,
-        signal,
-      }),
+      readMirror(store, (mirror) => compareMirror(mirror, { against, folder, signal }), { replica, signal }),
     );
   } catch (error) {
     throw store.explain(unreadableError(against, error));
@@ -62,35 +59,21 @@ async function withExportFolder<T>(
   return withImage(await open(address, signal), 'whole', ({ path }) => action(path));
 }
 
-interface FolderComparison {
-  readonly against: string;
-  readonly folder: string;
-  readonly display: string;
-  readonly signal: AbortSignal;
-}
-
-async function compareFile(
-  path: string,
-  { against, folder, display, signal }: FolderComparison,
+async function compareMirror(
+  { connection }: MirrorFile,
+  { against, folder, signal }: { against: string; folder: string; signal: AbortSignal },
 ): Promise<VerifyExportReport> {
-  const mirror = openForReading(path);
-  try {
-    refuseEmptyMirror(mirror, display);
-    const manifest = manifestOf(folder, against);
-    const { connection } = mirror;
-    connection.exec('begin');
-    if (manifest.schema_version !== sqliteVersion(connection))
-      throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
-    if (manifest.layout !== LAYOUT)
-      throw new SyncError('run', `${against} was exported by an older obsync, with other files: export again`);
-    const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
-    const differences = await compareExport({ connection, folder, manifest, envIds, signal });
-    const { instant, files } = manifest;
-    const rows = sumOf(files, 'rows');
-    return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
-  } finally {
-    mirror.connection.close();
-  }
+  const manifest = manifestOf(folder, against);
+  connection.exec('begin');
+  if (manifest.schema_version !== sqliteVersion(connection))
+    throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
+  if (manifest.layout !== LAYOUT)
+    throw new SyncError('run', `${against} was exported by an older obsync, with other files: export again`);
+  const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
+  const differences = await compareExport({ connection, folder, manifest, envIds, signal });
+  const { instant, files } = manifest;
+  const rows = sumOf(files, 'rows');
+  return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
 }
 
 function manifestOf(folder: string, against: string): ExportManifest {

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
-import { withMirrorFile } from '../destination/mirror-file.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
-import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { type BucketAddress, bucketAddress } from '../export/bucket/bucket-address.ts';
 import { withImage } from '../export/bucket/bucket-image.ts';
 import type { ObjectStore } from '../export/bucket/object-store.ts';
@@ -21,6 +19,7 @@ import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export
 import type { WorkWatch } from '../settings/sync-settings.ts';
 import { lockFolder } from './lock-export-folder.ts';
 import { openStore } from './open-store.ts';
+import { readMirror } from './read-mirror.ts';
 
 export interface ExportSettings {
   readonly db: string;
@@ -84,15 +83,11 @@ export async function exportOnce(
   const store = await openStore(settings.db);
   const place = { to: settings.to, folder: settings.to, location: null, nonce: null, files };
   try {
-    return await withMirrorFile(
-      store,
-      async (db) => {
-        const from = { ...settings, db, display: store.display };
-        if (address === null) return exportFile(from, watch, place);
-        return exportToBucket(from, watch, await open(address, watch.signal));
-      },
-      { replica: settings.replica, signal: watch.signal },
-    );
+    const read = async (mirror: MirrorFile): Promise<ExportReport> => {
+      const work = { mirror, settings, watch };
+      return address === null ? exportTo(place, work) : exportToBucket(await open(address, watch.signal), work);
+    };
+    return await readMirror(store, read, { replica: settings.replica, signal: watch.signal });
   } catch (error) {
     throw store.explain(folderError(settings.to, error, null));
   }
@@ -103,21 +98,21 @@ export async function openBucket(address: BucketAddress, signal: AbortSignal): P
   return (await import('../export/bucket/s3-store.ts')).openS3(address, signal);
 }
 
-function exportToBucket(
-  settings: FileExportSettings,
-  watch: WorkWatch<ExportEvent>,
-  store: ObjectStore,
-): Promise<ExportReport> {
+function exportToBucket(store: ObjectStore, work: MirrorExport): Promise<ExportReport> {
   return withImage(store, 'for-export', async (image) => {
     const { path: folder, files } = image;
     const place = { to: `${folder}, for ${store.url},`, folder, location: store.url, nonce: randomUUID(), files };
-    const report = await exportFile(settings, watch, place);
-    const warnings = await upload(store, image, { nowMs: Date.now(), signal: watch.signal });
+    const report = await exportTo(place, work);
+    const warnings = await upload(store, image, { nowMs: Date.now(), signal: work.watch.signal });
     return { ...report, warnings: [...report.warnings, ...warnings] };
   });
 }
 
-type FileExportSettings = ExportSettings & { readonly display: string };
+interface MirrorExport {
+  readonly mirror: MirrorFile;
+  readonly settings: ExportSettings;
+  readonly watch: WorkWatch<ExportEvent>;
+}
 
 interface ExportPlace {
   /** As messages name it. */
@@ -130,50 +125,34 @@ interface ExportPlace {
   readonly files: FileOperations;
 }
 
-async function exportFile(
-  settings: FileExportSettings,
-  watch: WorkWatch<ExportEvent>,
-  place: ExportPlace,
-): Promise<ExportReport> {
+async function exportTo(place: ExportPlace, { mirror, settings, watch }: MirrorExport): Promise<ExportReport> {
+  const { connection } = mirror;
   const relations = relationsOf(settings.tables, settings.views);
-  const mirror = openForReading(settings.db);
+  // All statements until its end read the same state of the mirror.
+  connection.exec('begin');
+  const environments = environmentsOf(connection, settings.environments);
+  const { lock, path, previous } = openTarget(place);
   try {
-    refuseEmptyMirror(mirror, settings.display);
-    const { connection } = mirror;
-    // All statements until its end read the same state of the mirror.
-    connection.exec('begin');
-    const environments = environmentsOf(connection, settings.environments);
-    const { lock, path, previous } = openTarget(place);
-    try {
-      const instant = exportInstant(environments);
-      const schemaVersion = sqliteVersion(connection);
-      const { files, location, nonce } = place;
-      const content = { format: settings.format, nonce, instant, schemaVersion, files, location: location ?? path };
-      const folder = openExportFolder(path, content);
-      const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
-      const scope = {
-        relations,
-        environments,
-        keep: settings.keep,
-        targetBytes: settings.targetSize * 2 ** 20,
-        schemaVersion,
-        run: newestRun(connection),
-      };
-      const isLimited = settings.environments.length > 0;
-      const work = { connection, folder, to: place.to, signal: watch.signal, nowMs: Date.now(), onTable };
-      return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));
-    } finally {
-      lock.release();
-    }
+    const instant = exportInstant(environments);
+    const schemaVersion = sqliteVersion(connection);
+    const { files, location, nonce } = place;
+    const content = { format: settings.format, nonce, instant, schemaVersion, files, location: location ?? path };
+    const folder = openExportFolder(path, content);
+    const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
+    const scope = {
+      relations,
+      environments,
+      isLimited: settings.environments.length > 0,
+      keep: settings.keep,
+      targetBytes: settings.targetSize * 2 ** 20,
+      schemaVersion,
+      run: newestRun(connection),
+    };
+    const work = { connection, folder, to: place.to, signal: watch.signal, nowMs: Date.now(), onTable };
+    return reportOf(settings.to, await exportTables(work, scope, previous));
   } finally {
-    mirror.connection.close();
+    lock.release();
   }
-}
-
-/** @throws SyncError `usage` */
-export function refuseEmptyMirror({ db }: MirrorFile, display: string): void {
-  if (db.select().from(mirrorTable).get() === undefined)
-    throw new SyncError('usage', `${display} mirrors nothing yet: run \`obsync sync\` first`);
 }
 
 /** @throws SyncError `usage` if the folder is neither empty nor an export; `locked` */

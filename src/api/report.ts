@@ -4,9 +4,8 @@ import { deflateRawSync } from 'node:zlib';
 import { writeFiles } from '../bi/write-files.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
-import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
-import { openForReading } from '../destination/sqlite/open.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { refuseNoParent } from '../export/export-files.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { type RecordedPage, recordAnswers } from '../page-data/record-answers.ts';
@@ -17,8 +16,8 @@ import { checkOptions } from '../settings/check-options.ts';
 import { OptionError, readNumber, readOption } from '../settings/option-error.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import { refuseEmptyMirror } from './export-mirror.ts';
 import { openStore } from './open-store.ts';
+import { readMirror } from './read-mirror.ts';
 
 export interface ReportOptions extends OptionsNamed<'db' | 'dbFile' | 'replica' | 'env' | 'maxFailing'> {
   /** The file to write, such as `report.html`. */
@@ -88,24 +87,18 @@ async function record(
   replica: string | undefined,
 ): Promise<RecordedPage> {
   try {
-    return await withMirrorFile(store, async (path) => recordMirror(path, store.display, asked), { replica });
+    return await readMirror(store, (mirror) => recordMirror(mirror, asked), { replica });
   } catch (error) {
     throw store.explain(error);
   }
 }
 
-function recordMirror(path: string, display: string, asked: readonly string[]): RecordedPage {
-  const mirror = openForReading(path);
-  try {
-    refuseEmptyMirror(mirror, display);
-    return openMirrorReads(mirror).read((view) => {
-      const environments =
-        asked.length === 0 ? null : new Set(environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id));
-      return recordAnswers(view, { environments, until: view.serverTime, streams: CATALOGUE });
-    });
-  } finally {
-    mirror.connection.close();
-  }
+function recordMirror(mirror: MirrorFile, asked: readonly string[]): RecordedPage {
+  return openMirrorReads(mirror).read((view) => {
+    const environments =
+      asked.length === 0 ? null : new Set(environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id));
+    return recordAnswers(view, { environments, until: view.serverTime, streams: CATALOGUE });
+  });
 }
 
 function fillTemplate({ answers, madeAt }: Pick<RecordedPage, 'answers'> & { readonly madeAt: string }): string {

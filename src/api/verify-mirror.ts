@@ -1,14 +1,13 @@
 import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
-import { SyncError } from '../core/errors.ts';
+import type { SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { Source, SourceEvent } from '../core/ports/source.ts';
-import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
 import { createMirrorReader, createScratchTables } from '../destination/sqlite/mirror-reader.ts';
-import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { fileState } from '../destination/sqlite/open-state.ts';
 import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
@@ -19,6 +18,7 @@ import { reportOf } from '../verify/report.ts';
 import { type VerifyProgress, type VerifyResult, verifyMirror } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import { openStore } from './open-store.ts';
+import { readMirror } from './read-mirror.ts';
 import { resumeSource } from './session.ts';
 
 export interface VerifySettings extends SyncSettings {
@@ -65,7 +65,7 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   // Locked before anything is read: nothing else may write between finding and repairing a difference.
   const locked = settings.repair ? await lockWholeMirror(store, watch.signal) : null;
   try {
-    return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), {
+    return await readMirror(store, (mirror) => verifyFile(mirror, settings, watch, { locked, store }), {
       replica: settings.replica,
       signal: watch.signal,
       // What it looks for may have changed without a commit of obsync.
@@ -90,20 +90,20 @@ async function lockWholeMirror(store: MirrorStore, stop: AbortSignal): Promise<O
   }
 }
 
+/** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */
 async function verifyFile(
-  path: string,
+  mirror: MirrorFile,
   settings: VerifySettings,
   watch: VerifyWatch,
   { locked, store }: { locked: OpenMirror | null; store: MirrorStore },
 ): Promise<VerifyReport> {
-  const mirror = openVerified(path, { baseUrl: settings.baseUrl, name: store.display });
-  let source: Source | null = null;
+  readState(mirror, belongsTo(settings.baseUrl, store.display));
+  createScratchTables(mirror);
+  const source = await resumeSource(settings, watch);
   try {
-    source = await resumeSource(settings, watch);
     return await verifyAndRepair({ ...settings, limits: store.limits }, watch, { mirror, locked, source });
   } finally {
-    await source?.close();
-    mirror.connection.close();
+    await source.close();
   }
 }
 
@@ -132,18 +132,4 @@ function failuresOf({ error, verifications }: VerifyResult): Set<SyncError> {
 
 function isRepairable({ verifications }: VerifyResult, { findings }: VerifyReport): boolean {
   return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
-}
-
-/** Opens the mirror for reading; it must belong to this base URL (R26). @throws SyncError `usage` */
-function openVerified(path: string, { baseUrl, name }: { baseUrl: string; name: string }): MirrorFile {
-  const mirror = openForReading(path);
-  try {
-    if (!readState(mirror, belongsTo(baseUrl, name)))
-      throw new SyncError('usage', `${name} mirrors nothing yet: run \`obsync sync\` first`);
-    createScratchTables(mirror);
-    return mirror;
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
 }
