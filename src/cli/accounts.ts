@@ -11,9 +11,9 @@ import {
 } from '../api/accounts.ts';
 import { SyncError } from '../core/errors.ts';
 import { type CommandArguments, type CommandIo, commandOfActions } from './command.ts';
-import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
+import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, secondText } from './words.ts';
 
 export const accounts = commandOfActions('accounts', { add, list, remove, test });

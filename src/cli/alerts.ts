@@ -2,9 +2,9 @@ import { openAlerts, type SnoozeOptions, snoozeAlert, type TestAlertsOptions, te
 import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { SyncError } from '../core/errors.ts';
 import { type CommandArguments, type CommandIo, commandOfActions } from './command.ts';
-import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
+import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { minuteText } from './words.ts';
 
 export const alerts = commandOfActions('alerts', { list, test, snooze });

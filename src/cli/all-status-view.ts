@@ -1,6 +1,6 @@
 import type { AccountEnvironmentStatus, AccountStatus, AllStatusReport } from '../api/all-status.ts';
 import type { Instant } from '../core/time/instant.ts';
-import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, minuteText, span } from './words.ts';
 
 interface ShownRow extends AccountEnvironmentStatus {

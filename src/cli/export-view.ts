@@ -1,5 +1,5 @@
 import type { ExportReport } from '../api/export-mirror.ts';
-import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, sizeText } from './words.ts';
 
 export function renderExport(report: ExportReport, width: number | null): string {

@@ -1,12 +1,12 @@
 import { text } from 'node:stream/consumers';
-import { query as queryMirror } from '../api/query.ts';
+import { type QueryResult, query as queryMirror } from '../api/query.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type CommandAction, type CommandIo, STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { print } from './print.ts';
-import { csvFormat, formattedPortions, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
-import { tableFormat } from './rows-view.ts';
+import { csvText, jsonText, ndjsonText } from './rows-text.ts';
+import { tableText } from './rows-view.ts';
 import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
@@ -14,8 +14,7 @@ export const query: CommandAction = async (args, io) => {
   const statementTimeout = args['statementTimeout'] as number;
   const result = await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
   try {
-    const format = formatOf(result.columns, args['format'] as string | undefined, io);
-    await print(formattedPortions(format, result.portions), io.stdout);
+    await print(textOf(result, args['format'] as string | undefined, io), io.stdout);
     return 0;
   } finally {
     await result.close();
@@ -39,15 +38,19 @@ async function statementOf(sql: string | undefined, file: string | undefined, io
   return sql;
 }
 
-function formatOf(columns: readonly string[], format: string | undefined, { stdout }: CommandIo): RowsFormat {
+function textOf(
+  { columns, portions }: QueryResult,
+  format: string | undefined,
+  { stdout }: CommandIo,
+): AsyncIterable<string> {
   switch (format ?? (stdout.isTTY === true ? 'table' : 'csv')) {
     case 'csv':
-      return csvFormat(columns);
+      return csvText(columns, portions);
     case 'json':
-      return jsonFormat(columns);
+      return jsonText(columns, portions);
     case 'ndjson':
-      return ndjsonFormat(columns);
+      return ndjsonText(columns, portions);
     default:
-      return tableFormat(columns, widthOf(stdout));
+      return tableText(columns, portions, widthOf(stdout));
   }
 }

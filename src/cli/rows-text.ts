@@ -1,61 +1,34 @@
 import { stringify } from 'csv-stringify/sync';
 
-type ResultRows = readonly (readonly unknown[])[];
-
-/** Formats rows one batch at a time, so any number of rows takes the memory of one batch. */
-export interface RowsFormat {
-  begin(): string;
-  /** Some rows; never none. */
-  batch(rows: ResultRows): string;
-  end(): string;
-}
-
-/** The text of rows that arrive in portions. */
-export async function* formattedPortions(
-  format: RowsFormat,
-  portions: AsyncIterable<ResultRows>,
-): AsyncGenerator<string> {
-  yield format.begin();
-  for await (const portion of portions) if (portion.length > 0) yield format.batch(portion);
-  yield format.end();
-}
+/** Rows that arrive in portions. Any number of them takes the memory of one portion. */
+export type RowPortions = AsyncIterable<readonly (readonly unknown[])[]>;
 
 /** CSV with a header line. NULL is an empty field; an empty string is quoted. */
-export function csvFormat(columns: readonly string[]): RowsFormat {
-  return {
-    begin: () => stringify([columns]),
-    batch: (rows) =>
-      stringify(
-        rows.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
-        { cast: { string: (value) => ({ value, quoted_empty: true }) } },
-      ),
-    end: () => '',
-  };
+export async function* csvText(columns: readonly string[], portions: RowPortions): AsyncGenerator<string> {
+  yield stringify([columns]);
+  for await (const rows of portions)
+    yield stringify(
+      rows.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
+      { cast: { string: (value) => ({ value, quoted_empty: true }) } },
+    );
 }
 
 /** One JSON array of objects. */
-export function jsonFormat(columns: readonly string[]): RowsFormat {
+export async function* jsonText(columns: readonly string[], portions: RowPortions): AsyncGenerator<string> {
   const keys = keysOf(columns);
   let start = '[\n';
-  return {
-    begin: () => '',
-    batch(rows) {
-      const text = start + rows.map((row) => objectText(keys, row)).join(',\n');
-      start = ',\n';
-      return text;
-    },
-    end: () => (start === ',\n' ? '\n]\n' : '[]\n'),
-  };
+  for await (const rows of portions) {
+    if (rows.length === 0) continue;
+    yield start + rows.map((row) => objectText(keys, row)).join(',\n');
+    start = ',\n';
+  }
+  yield start === ',\n' ? '\n]\n' : '[]\n';
 }
 
 /** One JSON object per line. */
-export function ndjsonFormat(columns: readonly string[]): RowsFormat {
+export async function* ndjsonText(columns: readonly string[], portions: RowPortions): AsyncGenerator<string> {
   const keys = keysOf(columns);
-  return {
-    begin: () => '',
-    batch: (rows) => `${rows.map((row) => objectText(keys, row)).join('\n')}\n`,
-    end: () => '',
-  };
+  for await (const rows of portions) yield rows.map((row) => `${objectText(keys, row)}\n`).join('');
 }
 
 /** A duplicate name gets a number: `id`, `id_2`. */

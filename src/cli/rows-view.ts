@@ -1,86 +1,119 @@
+import { isDeepStrictEqual } from 'node:util';
 import { printable } from './printable.ts';
-import type { RowsFormat } from './rows-text.ts';
+import type { RowPortions } from './rows-text.ts';
 import { textWidth, truncate } from './text-width.ts';
 
-/** `renderTable` for any number of rows. A new table starts whenever later rows need wider columns. */
-export function tableFormat(columns: readonly string[], width: number | null): RowsFormat {
-  const heads = columns.map(printable);
-  let layout: TableLayout | null = null;
-  let shown = 0;
-  const bottom = (): string => (layout?.widths ? `${rule(BOTTOM, layout.widths)}\n` : '');
-  const batch: RowsFormat['batch'] = (rows) => {
-    const cells = rows.map((row) => row.map(cellText));
-    const wanted = layoutOf({ heads, cells, rows }, width, layout);
-    const continues = layout !== null && isSame(layout, wanted);
-    const before = continues ? '' : bottom();
-    const body = bodyOf(heads, cells, wanted, { opens: !continues, width, shown });
-    layout = wanted;
-    shown += rows.length;
-    return `${before}${body}\n`;
-  };
-  return { begin: () => '', batch, end: () => (layout === null ? batch([]) : '') + bottom() };
-}
-
-function bodyOf(
-  heads: readonly string[],
-  cells: readonly (readonly string[])[],
-  layout: TableLayout,
-  { opens, width, shown }: { opens: boolean; width: number | null; shown: number },
-): string {
-  const { widths } = layout;
-  if (widths === null) return renderLists(heads, cells, width as number, shown);
-  return [...(opens ? [opening(heads, layout, widths)] : []), ...cells.map((row) => line(row, layout, widths))].join(
-    '\n',
-  );
-}
+type ResultRows = readonly (readonly unknown[])[];
 
 /**
  * Renders rows as a table. If it is wider than `width`, the longest cells are truncated with `…`. If the cells would
  * become too short to read, each row becomes a list. A `width` of null means no limit.
  */
-export function renderTable(
-  columns: readonly string[],
-  rows: readonly (readonly unknown[])[],
-  width: number | null,
-): string {
-  const { batch, end } = tableFormat(columns, width);
-  return `${batch(rows)}${end()}`.slice(0, -1);
+export function renderTable(columns: readonly string[], rows: ResultRows, width: number | null): string {
+  const portion = measure(columns, rows);
+  const layout = layoutOf(portion, width, null);
+  return [...topOf(portion, layout), ...linesOf(portion, layout, 0), ...bottomOf(layout)].join('\n');
 }
 
-interface TableLayout {
+/** `renderTable` for any number of rows. A new table starts whenever later rows need wider columns. */
+export async function* tableText(
+  columns: readonly string[],
+  portions: RowPortions,
+  width: number | null,
+): AsyncGenerator<string> {
+  let layout: TableLayout | null = null;
+  let shown = 0;
+  for await (const rows of portions) {
+    if (rows.length === 0) continue;
+    const portion = measure(columns, rows);
+    const next = layoutOf(portion, width, layout);
+    const heads = layout !== null && continues(layout, next) ? [] : [...bottomOf(layout), ...topOf(portion, next)];
+    yield `${[...heads, ...linesOf(portion, next, shown)].join('\n')}\n`;
+    layout = next;
+    shown += rows.length;
+  }
+  for (const rest of layout === null ? [renderTable(columns, [], width)] : bottomOf(layout)) yield `${rest}\n`;
+}
+
+export interface FittingColumn<Row> {
+  readonly head: string;
+  cell(row: Row): unknown;
+  /** If the table is too wide, the column with the highest number is omitted first; a column without a number stays. */
+  readonly spare?: number;
+}
+
+/** Renders rows as a table that omits columns before it truncates cells. A `width` of null means no limit. */
+export function renderFitting<Row>(
+  columns: readonly FittingColumn<Row>[],
+  rows: readonly Row[],
+  width: number | null,
+): string {
+  const heads = columns.map(({ head }) => head);
+  const cells = rows.map((row) => columns.map((column) => column.cell(row)));
+  const spares = columns.map(({ spare }) => spare ?? 0);
+  const last = spares.indexOf(Math.max(...spares));
+  if (width === null || spares[last] === 0 || sum(measure(heads, cells).natural) <= roomIn(width, heads.length))
+    return renderTable(heads, cells, width);
+  return renderFitting(columns.toSpliced(last, 1), rows, width);
+}
+
+/** Rows as texts, and what they need. */
+interface TablePortion {
+  readonly heads: readonly string[];
+  readonly cells: readonly (readonly string[])[];
   /** Column widths if no cell is truncated. */
   readonly natural: readonly number[];
-  /** Column widths as shown; null if there are too many columns for the width. */
-  readonly widths: readonly number[] | null;
   /** Which columns contain numbers, which are aligned right. */
   readonly numeric: readonly boolean[];
 }
 
-function layoutOf(
-  {
-    heads,
-    cells,
-    rows,
-  }: { heads: readonly string[]; cells: readonly string[][]; rows: readonly (readonly unknown[])[] },
-  width: number | null,
-  before: TableLayout | null,
-): TableLayout {
-  const natural = naturalWidths(heads, cells).map((each, i) => Math.max(each, before?.natural[i] ?? 0));
-  const numeric = heads.map((_, i) => (before?.numeric[i] ?? true) && isNumeric(rows, i));
-  return { natural, widths: width === null ? natural : shrinkColumns(natural, width), numeric };
+function measure(columns: readonly string[], rows: ResultRows): TablePortion {
+  const heads = columns.map(printable);
+  const cells = rows.map((row) => row.map(cellText));
+  const longest = (most: number, column: number): number =>
+    cells.reduce((longer, row) => Math.max(longer, textWidth(row[column] as string)), most);
+  const natural = heads.map((head, i) => longest(textWidth(head), i));
+  return { heads, cells, natural, numeric: heads.map((_, i) => isNumeric(rows, i)) };
 }
 
-function isSame(one: TableLayout, other: TableLayout): boolean {
-  const { widths, numeric } = one;
-  const isAsWide = widths?.every((each, i) => each === other.widths?.[i]) ?? false;
-  return isAsWide && numeric.every((each, i) => each === other.numeric[i]);
+/** How all rows so far are shown. */
+interface TableLayout extends Pick<TablePortion, 'natural' | 'numeric'> {
+  /** The width of the terminal. */
+  readonly width: number | null;
+  /** Column widths as shown; null if there are too many columns for the width. */
+  readonly widths: readonly number[] | null;
 }
 
-function opening(heads: readonly string[], layout: TableLayout, widths: readonly number[]): string {
-  return [rule(TOP, widths), line(heads, layout, widths), rule(MIDDLE, widths)].join('\n');
+function layoutOf(portion: TablePortion, width: number | null, before: TableLayout | null): TableLayout {
+  const natural = portion.natural.map((each, i) => Math.max(each, before?.natural[i] ?? 0));
+  const numeric = portion.numeric.map((each, i) => each && (before?.numeric[i] ?? true));
+  return { natural, numeric, width, widths: width === null ? natural : shrinkColumns(natural, width) };
 }
 
-function line(texts: readonly string[], { numeric }: TableLayout, widths: readonly number[]): string {
+function continues(before: TableLayout, next: TableLayout): boolean {
+  return before.widths !== null && isDeepStrictEqual([before.widths, before.numeric], [next.widths, next.numeric]);
+}
+
+function topOf({ heads }: TablePortion, { widths, numeric }: TableLayout): string[] {
+  return widths === null ? [] : [rule(TOP, widths), line(heads, numeric, widths), rule(MIDDLE, widths)];
+}
+
+function bottomOf(layout: TableLayout | null): string[] {
+  return layout?.widths ? [rule(BOTTOM, layout.widths)] : [];
+}
+
+/** The lines of the rows, of which the first one is preceded by `before` others. */
+function linesOf({ heads, cells }: TablePortion, { widths, numeric, width }: TableLayout, before: number): string[] {
+  if (widths !== null) return cells.map((row) => line(row, numeric, widths));
+  const left = Math.max(...heads.map(textWidth));
+  const lists = cells.flatMap((row, n) => [
+    `── row ${before + n + 1} `.padEnd(width as number, '─'),
+    ...row.map((cell, i) => truncate(`${pad(heads[i] as string, left, false)} │ ${cell}`, width as number)),
+  ]);
+  return lists.length === 0 ? [...heads] : lists;
+}
+
+function line(texts: readonly string[], numeric: readonly boolean[], widths: readonly number[]): string {
   const padded = texts.map((text, i) => {
     const width = widths[i] as number;
     return pad(truncate(text, width), width, numeric[i] === true);
@@ -90,33 +123,6 @@ function line(texts: readonly string[], { numeric }: TableLayout, widths: readon
 
 function rule([left, middle, right]: readonly [string, string, string], widths: readonly number[]): string {
   return left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
-}
-
-/** The width of a table in which no cell is truncated. */
-export function naturalWidth(columns: readonly string[], rows: readonly (readonly unknown[])[]): number {
-  const widths = naturalWidths(
-    columns.map(printable),
-    rows.map((row) => row.map(cellText)),
-  );
-  return widths.reduce((sum, each) => sum + each + 3, 1);
-}
-
-function naturalWidths(heads: readonly string[], cells: readonly (readonly string[])[]): number[] {
-  return heads.map((head, i) => Math.max(textWidth(head), longest(cells, i)));
-}
-
-function renderLists(
-  heads: readonly string[],
-  cells: readonly (readonly string[])[],
-  width: number,
-  before: number,
-): string {
-  const left = heads.reduce((most, head) => Math.max(most, textWidth(head)), 0);
-  const lists = cells.map((row, n) => [
-    `── row ${before + n + 1} `.padEnd(width, '─'),
-    ...row.map((cell, i) => truncate(`${pad(heads[i] as string, left, false)} │ ${cell}`, width)),
-  ]);
-  return lists.length === 0 ? heads.join('\n') : lists.flat().join('\n');
 }
 
 const TOP = ['┌', '┬', '┐'] as const;
@@ -130,13 +136,9 @@ function cellText(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('hex') : printable(String(value));
 }
 
-function isNumeric(rows: readonly (readonly unknown[])[], column: number): boolean {
+function isNumeric(rows: ResultRows, column: number): boolean {
   const values = rows.map((row) => row[column]).filter((value) => value !== null);
   return values.length > 0 && values.every((value) => typeof value === 'number' || typeof value === 'bigint');
-}
-
-function longest(cells: readonly (readonly string[])[], column: number): number {
-  return cells.reduce((most, row) => Math.max(most, textWidth(row[column] as string)), 0);
 }
 
 /** A narrower column would be unreadable. */
@@ -144,15 +146,19 @@ const LEAST = 8;
 
 /** Shrinks the widest columns until the table fits; null if it cannot fit. */
 function shrinkColumns(widths: readonly number[], width: number): number[] | null {
-  const room = width - 3 * widths.length - 1;
+  const room = roomIn(width, widths.length);
   const cutTo = (cap: number): number[] => widths.map((each) => Math.min(each, cap));
-  const sum = (all: readonly number[]): number => all.reduce((total, each) => total + each, 0);
   let cap = Math.max(LEAST, room);
   while (cap > LEAST && sum(cutTo(cap)) > room) cap--;
   let left = room - sum(cutTo(cap));
   if (left < 0) return null;
   return cutTo(cap).map((each, i) => each + Number(each < (widths[i] as number) && left-- > 0));
 }
+
+const sum = (all: readonly number[]): number => all.reduce((total, each) => total + each, 0);
+
+/** What the frame of a table leaves for the cells. */
+const roomIn = (width: number, columns: number): number => width - 3 * columns - 1;
 
 function pad(text: string, width: number, right: boolean): string {
   const blank = ' '.repeat(Math.max(0, width - textWidth(text)));

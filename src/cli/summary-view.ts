@@ -1,6 +1,6 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../core/context.ts';
 import type { RunSummary, StreamSummary } from '../sync/summary.ts';
-import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, modeText } from './words.ts';
 
 interface SummaryStyle {

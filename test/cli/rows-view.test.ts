@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { formattedPortions } from '../../src/cli/rows-text.ts';
-import { renderTable, tableFormat } from '../../src/cli/rows-view.ts';
+import { renderTable, tableText } from '../../src/cli/rows-view.ts';
 import { textWidth } from '../../src/cli/text-width.ts';
 
 type ResultRows = readonly (readonly unknown[])[];
 
 const linesOf = async (columns: readonly string[], portions: readonly ResultRows[], width: number | null) =>
-  (await Array.fromAsync(formattedPortions(tableFormat(columns, width), Readable.from(portions)))).join('').split('\n');
+  (await Array.fromAsync(tableText(columns, Readable.from(portions), width))).join('').split('\n');
 
 describe('a streamed table', () => {
   /** Portions of the numbers from one to another. */
