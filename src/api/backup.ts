@@ -2,13 +2,11 @@ import { type BackupReport, backUp } from '../destination/sqlite/backup.ts';
 import { addressOf, givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import type { MirrorOptions, StopOptions } from '../settings/options.ts';
 
-export interface BackupOptions extends MirrorOptions {
-  /** The file of the backup. An earlier backup there is replaced. */
+export interface BackupOptions extends MirrorOptions, StopOptions {
+  /** The file of the backup. An earlier backup there is replaced, unless this one is stopped. */
   readonly to: string;
-  /** Stops the backup when aborted: an earlier one stays. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Copies a mirror in a file into another file, as of one instant, while a sync may write. @throws SyncError */

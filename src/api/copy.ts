@@ -2,17 +2,14 @@ import type { CopyEvent, CopyReport } from '../destination/copy-mirror.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError, readOption } from '../settings/option-error.ts';
-import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
+import type { MirrorOptions, OptionsNamed, ProgressOptions } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
-export interface CopyOptions extends MirrorOptions, OptionsNamed<'allowNetworkFs'> {
+/** Its events are the tables that are copied. A copy that is stopped is removed. */
+export interface CopyOptions extends MirrorOptions, ProgressOptions<CopyEvent>, OptionsNamed<'allowNetworkFs'> {
   /** The destination: a new file, or an address in PostgreSQL that contains no mirror yet. */
   readonly to: string;
-  /** Stops the copy when aborted and removes what was copied. */
-  readonly signal?: AbortSignal | undefined;
-  /** Receives an event for each table that is copied. */
-  readonly onProgress?: ((event: CopyEvent) => void) | undefined;
 }
 
 /**

@@ -1,14 +1,14 @@
 import { checkOptions } from '../settings/check-options.ts';
+import type { ProgressOptions } from '../settings/options.ts';
+import { watchOf } from '../settings/sync-settings.ts';
 import { LOCAL_CHECKS } from './doctor/local-checks.ts';
 import { type CheckedOptions, findLocalFacts } from './doctor/local-facts.ts';
 import { SERVICE_CHECKS } from './doctor/service-checks.ts';
 import { askService, type ServiceFacts } from './doctor/service-facts.ts';
 import type { CheckVerdict, DoctorCheck } from './doctor/verdict.ts';
 
-export interface DoctorOptions extends CheckedOptions {
-  /** Receives each check when it is done; those that need no network come first. */
-  readonly onProgress?: ((event: DoctorEvent) => void) | undefined;
-}
+/** Its events are the checks, each when it is done; those that need no network come first. */
+export interface DoctorOptions extends CheckedOptions, ProgressOptions<DoctorEvent> {}
 
 export interface CheckReport extends CheckVerdict {
   /** Its name, such as `token`. */
@@ -46,8 +46,7 @@ export async function doctor(options: DoctorOptions = {}): Promise<DoctorReport>
   check(LOCAL_CHECKS, local);
   const { token, service, store } = local;
   const settings = 'error' in token || 'error' in service ? null : { ...service.value, ...token.value };
-  const { signal = new AbortController().signal } = options;
-  const facts = settings && (await askService(local, settings, signal));
+  const facts = settings && (await askService(local, settings, watchOf(options).signal));
   check(SERVICE_CHECKS, facts);
   return { db: store.display, status: statusOf(checks, facts), requests: facts?.requests ?? 0, checks };
 }

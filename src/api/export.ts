@@ -2,18 +2,16 @@ import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError, readChoice, readNumber } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
-import type { OptionsNamed } from '../settings/options.ts';
+import type { OptionsNamed, ProgressOptions } from '../settings/options.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
+/** Its events are the tables that are written. If an export is stopped, the previous one stays. */
 export interface ExportOptions
-  extends OptionsNamed<'db' | 'dbFile' | 'replica' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
+  extends ProgressOptions<ExportEvent>,
+    OptionsNamed<'db' | 'dbFile' | 'replica' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
   /** The folder of the export, created if it does not exist, or `s3://BUCKET/PREFIX`. */
   readonly to: string;
-  /** Stops the export when aborted; the previous export stays. */
-  readonly signal?: AbortSignal | undefined;
-  /** Receives an event for each table that is written. */
-  readonly onProgress?: ((event: ExportEvent) => void) | undefined;
 }
 
 /**

@@ -2,16 +2,13 @@ import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import type { MirrorOptions, ProgressOptions } from '../settings/options.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
-export interface FollowOptions extends MirrorOptions {
+/** Its events are the refreshes. */
+export interface FollowOptions extends MirrorOptions, ProgressOptions<ReplicaEvent> {
   /** The file of the replica. */
   readonly to: string;
-  /** Ends the following when aborted. */
-  readonly signal?: AbortSignal | undefined;
-  /** Receives an event for each refresh. */
-  readonly onProgress?: ((event: ReplicaEvent) => void) | undefined;
 }
 
 /** Keeps a file equal to a mirror in PostgreSQL until the signal, in a thread. @throws SyncError */

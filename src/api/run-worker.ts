@@ -7,7 +7,7 @@ import { type AlertSettings, alertSettings } from '../settings/alert-settings.ts
 import { checkOptions } from '../settings/check-options.ts';
 import type { CollectionsEvent } from '../settings/collection-events.ts';
 import { readNumber } from '../settings/option-error.ts';
-import type { OptionsNamed, SyncEvent } from '../settings/options.ts';
+import type { OptionsNamed, ProgressOptions, SyncEvent } from '../settings/options.ts';
 import { watchOf } from '../settings/sync-settings.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
@@ -19,13 +19,10 @@ import { listEnvironments } from './list-environments.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
-/** Options of a worker; `concurrency` is its number of parallel syncs. */
+/** `concurrency` is the number of parallel syncs. A worker that is stopped releases unfinished jobs. */
 export interface WorkOptions
-  extends OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost' | 'alerts'> {
-  /** Stops the worker when aborted: it releases unfinished jobs. */
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((event: WorkEvent) => void) | undefined;
-}
+  extends ProgressOptions<WorkEvent>,
+    OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost' | 'alerts'> {}
 
 export type WorkEvent =
   | WorkerEvent

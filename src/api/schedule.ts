@@ -3,7 +3,7 @@ import type { KeptQuota } from '../core/quota/quota.ts';
 import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
-import type { OptionsNamed, SyncEvent, SyncOptions } from '../settings/options.ts';
+import type { OptionsNamed, ProgressOptions, SyncEvent, SyncOptions } from '../settings/options.ts';
 import { clock, type SyncSettings, syncSettings, type WorkWatch, watchOf } from '../settings/sync-settings.ts';
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
@@ -18,9 +18,8 @@ import { type RunThread, startRunThread } from './thread/in-thread.ts';
 export interface ScheduleOptions
   extends Omit<SyncOptions, 'onProgress'>,
     ScheduleServerOptions,
-    OptionsNamed<'cron' | 'delay'> {
-  readonly onProgress?: ((event: ScheduleEvent) => void) | undefined;
-}
+    ProgressOptions<ScheduleEvent>,
+    OptionsNamed<'cron' | 'delay'> {}
 
 export type ScheduleEvent = SyncEvent | ServerEvent | { readonly type: 'run'; readonly summary: RunSummary };
 

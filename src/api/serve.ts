@@ -5,17 +5,15 @@ import { SyncError } from '../core/errors.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { readNumber } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
-import type { OptionsNamed } from '../settings/options.ts';
+import type { OptionsNamed, StopOptions } from '../settings/options.ts';
 import { isLoopback } from '../source/base-url.ts';
 import type { ApiOptions } from './prepare-server.ts';
 
 /** How long requests in progress may take when the server closes: R27 allows 5 seconds for the whole stop. */
 const PATIENCE_MS = 3000;
 
-export interface ServeOptions extends ApiOptions, OptionsNamed<'host' | 'port'> {
-  /** Closes the server when aborted. */
-  readonly signal?: AbortSignal | undefined;
-}
+/** A signal closes the server. */
+export interface ServeOptions extends ApiOptions, StopOptions, OptionsNamed<'host' | 'port'> {}
 
 export interface RunningServer {
   readonly url: string;

@@ -1,15 +1,13 @@
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
+import type { MirrorOptions, OptionsNamed, StopOptions } from '../settings/options.ts';
 import type { VerifyExportReport } from './compare-export.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
-export interface VerifyExportOptions extends MirrorOptions, OptionsNamed<'replica'> {
+export interface VerifyExportOptions extends MirrorOptions, StopOptions, OptionsNamed<'replica'> {
   /** The folder of the export, or its address in object storage. */
   readonly against: string;
-  /** Stops the comparison when aborted. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Compares all rows, and the bytes of all files, of an export with the mirror, in a thread. @throws SyncError */

@@ -4,15 +4,16 @@ import { checkOptions } from '../settings/check-options.ts';
 import type { CollectionsReport } from '../settings/collection-events.ts';
 import { readChoice } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
-import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
+import type { OptionsNamed, ProgressOptions, ServiceOptions } from '../settings/options.ts';
 import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';
 import type { VerifyEvent } from './verify-mirror.ts';
 
-export interface VerifyOptions extends ServiceOptions, OptionsNamed<'replica' | 'depth' | 'repair'> {
-  readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
-}
+export interface VerifyOptions
+  extends ServiceOptions,
+    ProgressOptions<VerifyEvent>,
+    OptionsNamed<'replica' | 'depth' | 'repair'> {}
 
 /** Compares the mirror with the current source. @throws SyncError */
 export async function verify(options: VerifyOptions): Promise<CollectionsReport> {

@@ -35,9 +35,20 @@ export type OptionsNamed<Name extends keyof OptionTable> = {
 /** Where the mirror is. */
 export type MirrorOptions = OptionsNamed<'db' | 'dbFile'>;
 
+/** How a program stops a call, and follows it. */
+export interface ProgressOptions<Event> {
+  /** Stops the work cleanly when aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** Receives the events of the work. */
+  readonly onProgress?: ((event: Event) => void) | undefined;
+}
+
+export type StopOptions = Pick<ProgressOptions<never>, 'signal'>;
+
 /** Where the service is, and how to send requests to it. Each option means the same as on the command line. */
 export interface ServiceOptions
   extends MirrorOptions,
+    StopOptions,
     OptionsNamed<'tokenFile' | 'allowNetworkFs' | (typeof REQUEST_OPTIONS)[number]> {
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
@@ -47,12 +58,12 @@ export interface ServiceOptions
   readonly tokenFrom?: string | undefined;
   /** Whether to share the account's quota with this user's other processes in the state folder; true by default. */
   readonly shareQuota?: boolean | undefined;
-  /** Stops the work cleanly when aborted. */
-  readonly signal?: AbortSignal | undefined;
 }
 
+/** Its events are requests, waits, the environments, and the progress and end of each stream. */
 export interface SyncOptions
   extends ServiceOptions,
+    ProgressOptions<SyncEvent>,
     OptionsNamed<
       | 'full'
       | 'fullEvery'
@@ -62,9 +73,6 @@ export interface SyncOptions
       | 'textfile'
       | 'alerts'
       | (typeof RETENTION_OPTIONS)[number]
-    > {
-  /** Receives the events of the run: requests, waits, the environments, and the progress and end of each stream. */
-  readonly onProgress?: ((event: SyncEvent) => void) | undefined;
-}
+    > {}
 
 export type SyncEvent = CollectionsEvent | SourceEvent;

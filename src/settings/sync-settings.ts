@@ -11,7 +11,7 @@ import { givenAddress } from './addresses/mirror-address.ts';
 import { type AlertSettings, alertSettings } from './alert-settings.ts';
 import { flagOf, OptionError, readChoice, readDuration, readNumber, readOption } from './option-error.ts';
 import { OPTIONS, type RETENTION_OPTIONS } from './option-table.ts';
-import type { NumberOption, SyncOptions } from './options.ts';
+import type { NumberOption, ProgressOptions, SyncOptions } from './options.ts';
 import { readCertificates } from './read-certificates.ts';
 import { type AccessToken, readToken } from './token.ts';
 
@@ -92,10 +92,7 @@ function networkSettings({
 }
 
 /** The signal and the listener in the options; by default, events are dropped. */
-export function watchOf<Event>(options: {
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((event: Event) => void) | undefined;
-}): WorkWatch<Event> {
+export function watchOf<Event>(options: ProgressOptions<Event>): WorkWatch<Event> {
   const { signal = new AbortController().signal, onProgress = () => {} } = options;
   return { signal, onProgress };
 }

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../../core/errors.ts';
+import type { ProgressOptions } from '../../settings/options.ts';
 import type { WorkWatch } from '../../settings/sync-settings.ts';
 import type { JobEvent, JobReply, SerializedError, ThreadJob, ThreadJobs } from './thread-messages.ts';
 
@@ -8,13 +9,12 @@ export interface RunThread {
   run<Name extends keyof ThreadJobs>(
     name: Name,
     settings: Parameters<ThreadJobs[Name]>[0],
-    watch?: OptionalOf<Parameters<ThreadJobs[Name]>[1]>,
+    watch?: ProgressOptions<EventOf<ThreadJobs[Name]>>,
   ): ReturnType<ThreadJobs[Name]>;
   close(): Promise<void>;
 }
 
-/** A watch whose signal and listeners are optional. */
-type OptionalOf<Watch> = { readonly [Name in keyof Watch]?: Watch[Name] | undefined };
+type EventOf<Job> = Job extends (settings: never, watch: WorkWatch<infer Event>) => unknown ? Event : never;
 
 /** The thread's file is in the same folder: as JavaScript after the build, as TypeScript in development. */
 const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
@@ -35,7 +35,9 @@ export function startRunThread(): RunThread {
   };
   return {
     run: (name, settings, watch = {}) =>
-      doJob(worker(), { name, settings } as ThreadJob, watch) as ReturnType<ThreadJobs[typeof name]>,
+      doJob(worker(), { name, settings } as ThreadJob, watch as ProgressOptions<JobEvent>) as ReturnType<
+        ThreadJobs[typeof name]
+      >,
     // Between jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };
@@ -51,7 +53,7 @@ export async function withRunThread<Done>(work: (thread: RunThread) => Promise<D
   }
 }
 
-function doJob(worker: Worker, job: ThreadJob, watch: OptionalOf<WorkWatch<JobEvent>>): Promise<unknown> {
+function doJob(worker: Worker, job: ThreadJob, watch: ProgressOptions<JobEvent>): Promise<unknown> {
   const { signal } = watch;
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
