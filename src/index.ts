@@ -69,8 +69,14 @@ export type { CopyEvent, CopyReport } from './destination/copy-mirror.ts';
 export type { SqlParameters, SqlValue } from './destination/mirror-store.ts';
 export type { BackupReport } from './destination/sqlite/backup.ts';
 export type { ReadResult, StatementOptions } from './destination/sqlite/read-statement.ts';
-export type { CollectionsReport as VerifyReport } from './settings/collection-events.ts';
 export { OptionError } from './settings/option-error.ts';
-export type { AlertOptions, MirrorOptions, ServiceOptions, SyncEvent, SyncOptions } from './settings/options.ts';
+export type {
+  AlertOptions,
+  CollectionsReport as VerifyReport,
+  MirrorOptions,
+  ServiceOptions,
+  SyncEvent,
+  SyncOptions,
+} from './settings/options.ts';
 export { type CollectionName as StreamName, STREAM_NAMES } from './streams/catalogue.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';

@@ -8,7 +8,7 @@ import { addSeconds, type Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { type AlertSettings, alertSettings } from '../settings/alert-settings.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError, readDuration, readOption } from '../settings/option-error.ts';
+import { OptionError, readDuration } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { readCertificates } from '../settings/read-certificates.ts';
 import { clock } from '../settings/sync-settings.ts';
@@ -58,8 +58,7 @@ export async function testAlerts(options: TestAlertsOptions): Promise<AlertTestR
     const known = settings.channels.map((channel) => channel.name).join(', ');
     throw new OptionError('alerts', `there is no channel ${name ?? ''}: use one of ${known}`);
   }
-  const ca = caFile === undefined ? null : readOption('caFile', () => readCertificates(caFile));
-  const sender = openSender(ca);
+  const sender = openSender(readCertificates(caFile));
   const sent = chosen.map(async (channel) => ({
     ...{ channel: channel.name, type: channel.type, error: await sendSample(sender, channel, settings) },
   }));

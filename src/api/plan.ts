@@ -7,8 +7,7 @@ import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run
 import { readState } from '../destination/sqlite/file-state.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
-import { selectStreams } from '../settings/select-streams.ts';
-import { clock, type SyncSettings, syncSettings, watchOf } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, selectStreams, syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { type DayForecast, forecast, type RunForecast } from '../sync/forecast.ts';
 import { type EnvironmentListing, requestEnvironments } from './list-environments.ts';

@@ -9,8 +9,7 @@ import { readState } from '../destination/sqlite/file-state.ts';
 import { createMirrorReader, createScratchTables } from '../destination/sqlite/mirror-reader.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { fileState } from '../destination/sqlite/open-state.ts';
-import { selectStreams } from '../settings/select-streams.ts';
-import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
+import { clock, type SyncSettings, selectStreams, type WorkWatch } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { repair } from '../verify/repair.ts';
 import { repairable } from '../verify/repair-environment.ts';
@@ -101,18 +100,24 @@ async function verifyFile(
   createScratchTables(mirror);
   const source = await resumeSource(settings, watch);
   try {
-    return await verifyAndRepair({ ...settings, limits: store.limits }, watch, { mirror, locked, source });
+    return await verifyAndRepair(settings, watch, { mirror, locked, source, limits: store.limits });
   } finally {
     await source.close();
   }
 }
 
+interface VerifiedPlace extends Pick<MirrorStore, 'limits'> {
+  readonly mirror: MirrorFile;
+  readonly locked: OpenMirror | null;
+  readonly source: Source;
+}
+
 async function verifyAndRepair(
   settings: VerifySettings,
   { signal, onProgress: emit }: VerifyWatch,
-  { mirror, locked, source }: { mirror: MirrorFile; locked: OpenMirror | null; source: Source },
+  { mirror, locked, source, limits }: VerifiedPlace,
 ): Promise<VerifyReport> {
-  const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
+  const options = { ...settings, limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
   const reader = (envId: string) => createMirrorReader(mirror, envId);
   const state = fileState(mirror, clock);
   const onProgress = (progress: VerifyProgress): void => emit({ type: 'progress', ...progress });

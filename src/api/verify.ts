@@ -1,10 +1,9 @@
 import type { CompareDepth } from '../core/decide/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import type { CollectionsReport } from '../settings/collection-events.ts';
 import { readChoice } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
-import type { OptionsNamed, ProgressOptions, ServiceOptions } from '../settings/options.ts';
+import type { CollectionsReport, OptionsNamed, ProgressOptions, ServiceOptions } from '../settings/options.ts';
 import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';

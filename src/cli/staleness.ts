@@ -1,6 +1,6 @@
 import type { RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
 import { isStale } from '../core/alerts/matches-rule.ts';
-import { selectStreams } from '../settings/select-streams.ts';
+import { selectStreams } from '../settings/sync-settings.ts';
 import { span } from './words.ts';
 
 /** Histories don't count: some runs read them, and others don't. */

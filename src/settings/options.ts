@@ -1,5 +1,7 @@
 import type { SourceEvent } from '../core/ports/source.ts';
-import type { CollectionsEvent } from './collection-events.ts';
+import type { CollectionName } from '../streams/catalogue.ts';
+import type { RunProgressEvent } from '../sync/progress.ts';
+import type { VerifyReport } from '../verify/verify-report.ts';
 import type { OPTIONS, OptionEntry, REQUEST_OPTIONS, RETENTION_OPTIONS } from './option-table.ts';
 
 type OptionTable = typeof OPTIONS;
@@ -74,5 +76,10 @@ export interface SyncOptions
       | 'alerts'
       | (typeof RETENTION_OPTIONS)[number]
     > {}
+
+/** The library passes only collections to runs and verifications, so their results name no other streams. */
+export type CollectionsEvent = RunProgressEvent<CollectionName>;
+
+export type CollectionsReport = VerifyReport<CollectionName>;
 
 export type SyncEvent = CollectionsEvent | SourceEvent;

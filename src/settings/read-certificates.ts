@@ -1,9 +1,14 @@
 import { createSecureContext } from 'node:tls';
 import { SyncError } from '../core/errors.ts';
+import { readOption } from './option-error.ts';
 import { readTextFile } from './read-text-file.ts';
 
-/** A file of certificates in PEM. @throws SyncError `usage` if there is none in it, or one is damaged */
-export function readCertificates(path: string): string {
+/** The certificates in the file of `caFile`, in PEM. @throws OptionError if there is none in it, or one is damaged */
+export function readCertificates(caFile: string | undefined): string | null {
+  return caFile === undefined ? null : readOption('caFile', () => readPem(caFile));
+}
+
+function readPem(path: string): string {
   const pem = readTextFile(path);
   if (!pem.includes('-----BEGIN CERTIFICATE-----'))
     throw new SyncError('usage', `${path} contains no certificate: name a file in PEM (-----BEGIN CERTIFICATE-----)`);

@@ -5,36 +5,19 @@ import { LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
 import { durationSeconds } from '../core/time/duration.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
-import { type ProxySettings, proxiesOf } from '../source/proxies.ts';
-import type { RunOptions } from '../sync/run.ts';
+import { proxiesOf } from '../source/proxies.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { CatalogueEntry } from '../streams/entry.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
-import { type AlertSettings, alertSettings } from './alert-settings.ts';
+import { alertSettings } from './alert-settings.ts';
 import { flagOf, OptionError, readChoice, readDuration, readNumber, readOption } from './option-error.ts';
 import { OPTIONS, type RETENTION_OPTIONS } from './option-table.ts';
 import type { NumberOption, ProgressOptions, SyncOptions } from './options.ts';
 import { readCertificates } from './read-certificates.ts';
-import { type AccessToken, readToken } from './token.ts';
-
-export interface StreamSelection {
-  /** If empty, all streams that are not optional. */
-  readonly streamNames: readonly string[];
-  /** Also the history of test executions. */
-  readonly history: boolean;
-}
+import { readToken } from './token.ts';
 
 /** The settings of a run, derived from the caller's options. */
-export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, StreamSelection, AccessToken {
-  readonly proxies: ProxySettings;
-  readonly ca: string | null;
-  readonly db: string;
-  readonly allowNetworkFs: boolean;
-  readonly retries: number;
-  readonly timeoutMs: number;
-  readonly maxWaitMs: number;
-  readonly maxRequests: number | null;
-  readonly shareQuota: boolean;
-  /** Null without rules and channels. */
-  readonly alerts: AlertSettings | null;
+export interface SyncSettings extends ReturnType<typeof syncSettings> {
   /** The quota left by this process's requests outside of runs (R23). */
   readonly keptQuota?: KeptQuota | null;
 }
@@ -46,16 +29,19 @@ export interface WorkWatch<Event> {
 }
 
 /** Validates the options and fills in the defaults. @throws SyncError `usage` */
-export function syncSettings(options: SyncOptions): SyncSettings {
+export function syncSettings(options: SyncOptions) {
   const { maxRequests } = options;
   const number = (name: NumberOption & keyof SyncOptions): number => readNumber(name, options[name]);
   return {
     ...readToken(options),
-    ...networkSettings(options),
+    ...serviceAddress(options),
+    ca: readCertificates(options.caFile),
     db: givenAddress(options),
     allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default,
     environments: options.env ?? [],
+    /** If empty, all streams that are not optional. */
     streamNames: (options.stream ?? []).map((name) => readChoice('stream', name, OPTIONS.stream.choices)),
+    /** Also the history of test executions. */
     history: options.history ?? OPTIONS.history.default,
     full: options.full ?? OPTIONS.full.default,
     fullEveryDays: readFullEvery(options.fullEvery),
@@ -79,16 +65,22 @@ function readFullEvery(given: SyncOptions['fullEvery'] = OPTIONS.fullEvery.defau
   return given === OPTIONS.fullEvery.range.word ? given : readNumber('fullEvery', given);
 }
 
-function networkSettings({
-  baseUrl: given,
-  allowHttp = OPTIONS.allowHttp.default,
-  caFile,
-}: SyncOptions): Pick<SyncSettings, 'baseUrl' | 'proxies' | 'ca'> {
+function serviceAddress({ baseUrl: given, allowHttp = OPTIONS.allowHttp.default }: SyncOptions) {
   if (typeof given !== 'string')
     throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
   const baseUrl = readOption('baseUrl', () => parseBaseUrl(given, { allowHttp }));
-  const ca = caFile === undefined ? null : readOption('caFile', () => readCertificates(caFile));
-  return { baseUrl, proxies: proxiesOf(baseUrl, process.env), ca };
+  return { baseUrl, proxies: proxiesOf(baseUrl, process.env) };
+}
+
+/** The catalogue entries of the streams that a run reads. */
+export function selectStreams({
+  streamNames,
+  history,
+}: Pick<SyncSettings, 'streamNames' | 'history'>): CatalogueEntry[] {
+  return CATALOGUE.filter(
+    ({ name, optional }) =>
+      (streamNames.length === 0 ? !optional : streamNames.includes(name)) || (optional && history),
+  );
 }
 
 /** The signal and the listener in the options; by default, events are dropped. */

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import { readTextFile } from '../read-text-file.ts';
-import { homeFolder } from './home-folder.ts';
 
 export interface DatabaseLogin {
   readonly host: string;
@@ -33,6 +33,11 @@ export function findPassword(login: DatabaseLogin, given: string | undefined, en
     if (fits && fields[4] !== undefined) return fields[4];
   }
   return null;
+}
+
+/** The user's home folder, where PostgreSQL's own programs look for their files. */
+export function homeFolder(env: NodeJS.ProcessEnv): string {
+  return env['HOME'] || homedir();
 }
 
 function defaultFile(env: NodeJS.ProcessEnv): string {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import { readTextFile } from '../read-text-file.ts';
-import { homeFolder } from './home-folder.ts';
+import { homeFolder } from './password-file.ts';
 import { type ConnectionKeywords, SERVICE_PARAMETERS } from './postgres-url.ts';
 
 /** The keywords of a service in the service files. @throws SyncError `usage` */
