@@ -10,22 +10,21 @@ import {
   testAccount,
 } from '../api/accounts.ts';
 import { SyncError } from '../core/errors.ts';
-import { type CommandArguments, type CommandIo, commandOfActions } from './command.ts';
+import { type CommandArguments, commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { reportCommand } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, secondText } from './words.ts';
 
-export const accounts = commandOfActions('accounts', { add, list, remove, test });
+const add = reportCommand(addIt, (report) => {
+  const { account, schema, replaced } = report;
+  const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
+  return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
+});
 
-async function add(args: CommandArguments, io: CommandIo): Promise<number> {
+async function addIt(args: CommandArguments) {
   const { drop: _, ...options } = libraryOptions<AddAccountOptions & { drop: unknown }>(args);
-  const report = await addAccount({ ...options, name: nameIn(args) });
-  printReport(report, args, io, ({ account, schema, replaced }) => {
-    const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
-    return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
-  });
-  return 0;
+  return addAccount({ ...options, name: nameIn(args) });
 }
 
 function aboutToken({ token_env, token_file }: AccountReport): string[] {
@@ -34,31 +33,30 @@ function aboutToken({ token_env, token_file }: AccountReport): string[] {
   return [`the variable ${token_env} is not set here: set it for every worker`];
 }
 
-async function list(args: CommandArguments, io: CommandIo): Promise<number> {
-  if (args['account'] !== undefined) throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
-  const report = await listAccounts(mirrorOptions(args));
-  printReport(report, args, io, ({ accounts: all }, width) =>
+const list = reportCommand(
+  (args) => {
+    if (args['account'] === undefined) return listAccounts(mirrorOptions(args));
+    throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
+  },
+  ({ accounts: all }, width) =>
     all.length === 0 ? 'there are no accounts: add one with obsync accounts add\n' : renderAccounts(all, width),
-  );
-  return 0;
-}
+);
 
-async function remove(args: CommandArguments, io: CommandIo): Promise<number> {
-  const drop = args['drop'] === true;
-  const report = await removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop });
-  printReport(report, args, io, ({ account, schema, dropped }) =>
+const remove = reportCommand(
+  (args) => removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop: args['drop'] === true }),
+  ({ account, schema, dropped }) =>
     dropped
       ? `account ${account} removed, with its mirror in the schema ${schema}\n`
       : `account ${account} removed; its mirror stays in the schema ${schema}\n`,
-  );
-  return 0;
-}
+);
 
-async function test(args: CommandArguments, io: CommandIo): Promise<number> {
-  const report = await testAccount({ ...mirrorOptions(args), name: nameIn(args) });
-  printReport(report, args, io, renderTest);
-  return report.environments.some(({ wanted }) => wanted) && report.unknown.length === 0 ? 0 : 1;
-}
+const test = reportCommand(
+  (args) => testAccount({ ...mirrorOptions(args), name: nameIn(args) }),
+  renderTest,
+  ({ environments, unknown }) => (environments.some(({ wanted }) => wanted) && unknown.length === 0 ? 0 : 1),
+);
+
+export const accounts = commandOfActions('accounts', { add, list, remove, test });
 
 /** The library reports a missing name. */
 function nameIn(args: CommandArguments): string {

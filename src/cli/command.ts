@@ -9,6 +9,15 @@ export interface OutputStream extends Writable {
   readonly rows?: number;
 }
 
+/** The width of a terminal, which may report 0 for unknown; null for other outputs, whose lines may be any length. */
+export function widthOf(output: OutputStream): number | null {
+  return output.isTTY === true ? columnsOf(output) : null;
+}
+
+export function columnsOf({ columns }: Pick<OutputStream, 'columns'>): number {
+  return columns || 80;
+}
+
 /** The parts of its process that a command uses. */
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;

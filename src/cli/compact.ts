@@ -1,14 +1,9 @@
 import { type CompactReport, compact as compactMirror } from '../api/compact.ts';
-import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { reportCommand } from './print-report.ts';
 import { sizeText } from './words.ts';
 
-export const compact: CommandAction = async (args, io) => {
-  const report = await compactMirror(libraryOptions(args));
-  printReport(report, args, io, renderCompaction);
-  return 0;
-};
+export const compact = reportCommand((args) => compactMirror(libraryOptions(args)), renderCompaction);
 
 function renderCompaction({ db, bytes_before, bytes_after }: CompactReport): string {
   const sizes = `${db}: ${sizeText(bytes_before)} before, ${sizeText(bytes_after)} now.\n`;

@@ -10,13 +10,12 @@ import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
 import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
+import { type CommandAction, type CommandArguments, type CommandIo, widthOf } from './command.ts';
 import { printFailure } from './print-failure.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { exitCodeOfSignal, type StopRequest, stopOnSignals } from './signals.ts';
 import { exitCodeAfter } from './sync.ts';
-import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
 const makeToken = (): string => randomBytes(16).toString('hex');

@@ -1,10 +1,11 @@
 import { type ExportOptions, exportMirror } from '../api/export.ts';
+import type { ExportReport } from '../api/export-mirror.ts';
 import { type CommandAction, logSettings } from './command.ts';
-import { renderExport } from './export-view.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
+import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { untilSignal } from './until-signal.ts';
-import { counted } from './words.ts';
+import { counted, sizeText } from './words.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
@@ -20,3 +21,44 @@ export const exportTo: CommandAction = async (args, io) => {
     return 0;
   });
 };
+
+function renderExport(report: ExportReport, width: number | null): string {
+  const { to, format, instant, rows, files, files_written, bytes_written, files_removed } = report;
+  const removed = files_removed === 0 ? '' : `, ${counted(files_removed, 'old file')} removed`;
+  return [
+    `${to} contains the mirror as of ${instant} as ${format}: ${counted(rows, 'row')} in ${counted(files, 'file')}, ${sizeText(report.bytes)}`,
+    renderFitting(
+      COLUMNS,
+      report.tables.filter((table) => table.rows > 0),
+      width,
+    ),
+    `${counted(files_written, 'file')} written (${sizeText(bytes_written)})${removed}`,
+    ...droppedLine(report),
+    ...report.notes,
+    '',
+  ].join('\n');
+}
+
+/** Whoever requests less than before may not know that the folder contained more. */
+function droppedLine({
+  dropped_tables: tables,
+  dropped_environments: environments,
+  dropped_files: files,
+}: ExportReport): string[] {
+  const parts = [
+    ...(tables.length === 0 ? [] : [`${counted(tables.length, 'table')} (${tables.join(', ')})`]),
+    ...(environments.length === 0
+      ? []
+      : [`${counted(environments.length, 'environment')} (${environments.join(', ')})`]),
+  ];
+  return parts.length === 0 ? [] : [`No longer exported: ${parts.join(' and ')}, with ${counted(files, 'file')}`];
+}
+
+const COLUMNS: readonly FittingColumn<ExportReport['tables'][number]>[] = [
+  { head: 'table', cell: ({ table }) => table },
+  { head: 'rows', cell: ({ rows }) => rows },
+  { head: 'files', cell: ({ files }) => files },
+  { head: 'size', cell: ({ bytes }) => sizeText(bytes) },
+  { head: 'written', cell: ({ files_written }) => files_written },
+  { head: 'size written', cell: ({ bytes_written }) => sizeText(bytes_written) },
+];

@@ -1,14 +1,9 @@
 import { type MigrateReport, migrate as migrateMirror } from '../api/migrate.ts';
-import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { reportCommand } from './print-report.ts';
 import { counted } from './words.ts';
 
-export const migrate: CommandAction = async (args, io) => {
-  const report = await migrateMirror(libraryOptions(args));
-  printReport(report, args, io, renderMigration);
-  return 0;
-};
+export const migrate = reportCommand((args) => migrateMirror(libraryOptions(args)), renderMigration);
 
 function renderMigration({ db, change, citus }: MigrateReport): string {
   const changed = {

@@ -1,5 +1,4 @@
-import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
-import { widthOf } from './terminal-width.ts';
+import { type CommandArguments, type CommandIo, logSettings, widthOf } from './command.ts';
 import { wrapText } from './wrap-text.ts';
 
 /** Prints on stderr why a command failed, and the `stack` of the error if there is one: as text, or as the log is. */

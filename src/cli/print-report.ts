@@ -1,14 +1,29 @@
-import { type CommandArguments, type CommandIo, isQuiet } from './command.ts';
+import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, widthOf } from './command.ts';
 import { printableReport } from './printable.ts';
-import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
+
+/** The text of a report for the terminal's width; null means no limit. */
+type RenderReport<Report> = (report: Report, width: number | null) => string;
+
+/** A command that makes one call and prints its report. It exits 0 unless `exitCode` says otherwise. */
+export function reportCommand<Report>(
+  call: (args: CommandArguments) => Promise<Report>,
+  render: RenderReport<Report>,
+  exitCode: (report: Report) => number = () => 0,
+): CommandAction {
+  return async (args, io) => {
+    const report = await call(args);
+    printReport(report, args, io, render);
+    return exitCode(report);
+  };
+}
 
 /** Prints JSON with `--json`, else the text for the terminal's width; with `--quiet` nothing if nothing is wrong. */
 export function printReport<Report>(
   report: Report,
   args: CommandArguments,
   io: CommandIo,
-  render: (report: Report, width: number | null) => string,
+  render: RenderReport<Report>,
   isWell = false,
 ): void {
   if (isWell && isQuiet(args) && args['json'] !== true) return;

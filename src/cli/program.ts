@@ -6,12 +6,10 @@ import { flagOf, OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
-import { type CliCommand, type CommandArguments, type CommandIo, logSettings } from './command.ts';
+import { type CliCommand, type CommandArguments, type CommandIo, logSettings, widthOf } from './command.ts';
 import { COMMAND_NAMES, checkDependents, createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables, variableOf } from './settings.ts';
-import { widthOf } from './terminal-width.ts';
-import { withoutPasswords } from './without-passwords.ts';
 
 /** Runs one command line, handles every error and returns the exit code. */
 export async function main(argv: readonly string[], io = processIo()): Promise<number> {
@@ -87,6 +85,15 @@ async function report(error: unknown, args: CommandArguments, io: CommandIo): Pr
   const isDetailed = ['debug', 'trace'].includes(logSettings(args).level);
   await printFailure(withoutPasswords(message), args, io, isDetailed ? withoutPasswords(inspect(error)) : null);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
+}
+
+/** `scheme://user:password@`, as in the address of a database. */
+const USER_INFO = /\b([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s]*@/gi;
+const PARAMETER = /([?&;\s](?:password|sslpassword)=)[^&\s]*/gi;
+
+/** Removes the passwords of addresses: a last resort for texts that repeat what a user typed. */
+export function withoutPasswords(text: string): string {
+  return text.replaceAll(USER_INFO, '$1:***@').replaceAll(PARAMETER, '$1***');
 }
 
 /** Ends the output. It is no error if the reader, such as `head`, has closed the pipe. */

@@ -1,7 +1,14 @@
 import type { Logger } from 'pino';
 import type { SyncEvent } from '../settings/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
-import { type CommandArguments, type CommandIo, isQuiet, logSettings, type OutputStream } from './command.ts';
+import {
+  type CommandArguments,
+  type CommandIo,
+  columnsOf,
+  isQuiet,
+  logSettings,
+  type OutputStream,
+} from './command.ts';
 import {
   alertsText,
   INITIAL,
@@ -12,19 +19,18 @@ import {
   unsharedText,
   waitText,
 } from './progress-state.ts';
-import { columnsOf } from './terminal-width.ts';
 import { counted, modeText } from './words.ts';
 
-/** Shows a run on stderr: a live view on a terminal, else log lines. */
-export interface RunView {
-  onProgress(event: SyncEvent): void;
+/** Shows work on stderr: a live view on a terminal, else log lines. */
+export interface ProgressView<Event = SyncEvent> {
+  onProgress(event: Event): void;
   end(): void;
 }
 
 const FRAME_MS = 100;
 
 /** Loads only the view that is used: a run under cron needs no live view, and a run on a terminal no log. */
-export async function watchRun(io: CommandIo, args: CommandArguments): Promise<RunView> {
+export async function watchRun(io: CommandIo, args: CommandArguments): Promise<ProgressView> {
   const isLive = showsProgress(io, args);
   return isLive ? liveView(io.stderr) : logRun(await io.log(logSettings(args)));
 }
@@ -35,7 +41,7 @@ export function showsProgress({ stderr }: CommandIo, args: CommandArguments): bo
   return stderr.isTTY === true && format === 'text' && !isQuiet(args) && !['debug', 'trace'].includes(level);
 }
 
-async function liveView(output: OutputStream): Promise<RunView> {
+async function liveView(output: OutputStream): Promise<ProgressView> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(output);
   let state: ProgressState = INITIAL;
@@ -58,7 +64,7 @@ async function liveView(output: OutputStream): Promise<RunView> {
 }
 
 /** One log line per event; `level` is that of what goes well. */
-export function logRun(log: Logger, level: 'info' | 'debug' = 'info'): RunView {
+export function logRun(log: Logger, level: 'info' | 'debug' = 'info'): ProgressView {
   return {
     onProgress(event) {
       if (event.type === 'environments') logEnvironments(log, level, event);

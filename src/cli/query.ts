@@ -2,12 +2,11 @@ import { text } from 'node:stream/consumers';
 import { type QueryResult, query as queryMirror } from '../api/query.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
-import { type CommandAction, type CommandIo, STDIO } from './command.ts';
+import { type CommandAction, type CommandIo, STDIO, widthOf } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
 import { tableText } from './rows-view.ts';
-import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined, io);

@@ -3,15 +3,14 @@ import { SyncError } from '../core/errors.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { print } from './print.ts';
-import { printReport } from './print-report.ts';
+import { reportCommand } from './print-report.ts';
 import { counted } from './words.ts';
 
-export const report: CommandAction = async (args, io) => {
-  if (args['to'] === STDIO) return printPage(args, io);
-  const written = await writeReport(libraryOptions(args));
-  printReport(written, args, io, renderWritten);
-  return written.passed ? 0 : 1;
-};
+export const report: CommandAction = (args, io) => (args['to'] === STDIO ? printPage : writePage)(args, io);
+
+const exitCode = ({ passed }: PageReport): number => (passed ? 0 : 1);
+
+const writePage = reportCommand((args) => writeReport(libraryOptions(args)), renderWritten, exitCode);
 
 /** For a pipe, such as into a mail: stdout has the page alone. */
 async function printPage(args: CommandArguments, io: CommandIo): Promise<number> {
@@ -20,7 +19,7 @@ async function printPage(args: CommandArguments, io: CommandIo): Promise<number>
   const { html, report } = await makeReport(libraryOptions(args));
   await print([html.toString()], io.stdout);
   io.stderr.write(renderWritten({ ...report, to: 'the report' }));
-  return report.passed ? 0 : 1;
+  return exitCode(report);
 }
 
 function renderWritten({ to, instant, environments, bytes, failing_count, passed }: PageReport): string {

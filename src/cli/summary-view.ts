@@ -74,29 +74,27 @@ const COUNTS = [
   ['rejected', 'rows_rejected'],
 ] as const;
 
+const REJECTED =
+  'rejected: see the table rejected_rows. An entry disappears once the source has corrected or deleted the row; for a row without a key, after the next scan (--full)';
+
 export function problems({ streams, missing, streams_not_reached, clock_spread_seconds }: RunSummary): string[] {
+  const remarks = (remarkOn: (stream: StreamSummary) => string | null): string[] =>
+    streams.flatMap((stream) => {
+      const remark = remarkOn(stream);
+      return remark === null ? [] : [`${stream.environment}, ${stream.stream}: ${remark}`];
+    });
   return [
     ...(clock_spread_seconds > CLOCK_TOLERANCE_SECONDS
       ? [
           `the Date headers of the responses are up to ${counted(Math.round(clock_spread_seconds / 3600), 'hour')} apart: a clock of the service or of a proxy is wrong. obsync uses the earliest one, so it misses nothing but reads more than necessary`,
         ]
       : []),
-    ...streams
-      .filter((stream) => stream.error !== null)
-      .map((stream) => `${stream.environment}, ${stream.stream}: ${stream.error}`),
-    ...streams
-      .filter((stream) => stream.rows_late > 0)
-      .map(
-        (stream) =>
-          `${stream.environment}, ${stream.stream}: ${counted(stream.rows_late, 'row')} arrived later than the overlap allows: set a longer --overlap`,
-      ),
+    ...remarks(({ error }) => error),
+    ...remarks(({ rows_late: late }) =>
+      late > 0 ? `${counted(late, 'row')} arrived later than the overlap allows: set a longer --overlap` : null,
+    ),
     ...missing.map((name) => `${name} is no longer listed by the source; its rows stay`),
-    ...streams
-      .filter((stream) => stream.rejected_standing > 0)
-      .map(
-        (stream) =>
-          `${stream.environment}, ${stream.stream}: ${counted(stream.rejected_standing, 'row')} rejected: see the table rejected_rows. An entry disappears once the source has corrected or deleted the row; for a row without a key, after the next scan (--full)`,
-      ),
+    ...remarks(({ rejected_standing: rejected }) => (rejected > 0 ? `${counted(rejected, 'row')} ${REJECTED}` : null)),
     ...(streams_not_reached > 0 ? [`${counted(streams_not_reached, 'stream')} not reached`] : []),
   ];
 }

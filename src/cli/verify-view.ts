@@ -2,16 +2,12 @@ import type { VerifyEvent } from '../api/verify-mirror.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { waitText } from './progress-state.ts';
-import { logRun, showsProgress } from './progress-view.ts';
+import { logRun, type ProgressView, showsProgress } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
+import { counted } from './words.ts';
 
 /** Shows the progress of a verification on stderr: one live line on a terminal, else only its waits. */
-export interface VerifyView {
-  onProgress(event: VerifyEvent): void;
-  end(): void;
-}
-
-export async function watchVerify(io: CommandIo, args: CommandArguments): Promise<VerifyView> {
+export async function watchVerify(io: CommandIo, args: CommandArguments): Promise<ProgressView<VerifyEvent>> {
   const log = await io.log(logSettings(args));
   const lines = logRun(log);
   const isLive = showsProgress(io, args);
@@ -138,19 +134,19 @@ function answer(report: VerifyReport): string {
   const { equal, depth, findings, streams, pending } = report;
   const spent = counted(report.requests, 'request');
   const rows = streams.reduce((sum, stream) => sum + stream.rows, 0);
-  const compared = counted(rows, depth === 'count' ? 'table counted' : 'row compared');
+  const compared = depth === 'count' ? `${counted(rows, 'table')} counted` : `${counted(rows, 'row')} compared`;
   const repaired = findings.filter((finding) => finding.repaired).length;
   const already = repaired > 0 ? `, ${repaired} repaired: run verify again` : '';
   if (equal === null) return `not finished: ${noVerdict(report)}${already}, ${compared}, ${spent}`;
   const but = pending.length === 0 ? '' : ', except for what the next sync fetches';
-  if (equal && repaired > 0) return `${EQUAL[depth]} now${but}: ${counted(repaired, 'difference repaired')}, ${spent}`;
+  if (equal && repaired > 0) return `${EQUAL[depth]} now${but}: ${counted(repaired, 'difference')} repaired, ${spent}`;
   if (equal) return `${EQUAL[depth]}${but}: ${compared}, ${spent}`;
   return `the mirror does not equal the source: ${openFindings(report)}, ${spent}${advice(report, repaired)}`;
 }
 
 function noVerdict({ streams, not_looked_at: unlooked }: VerifyReport): string {
   const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);
-  if (possible > 0) return counted(possible, 'difference possible, not checked again');
+  if (possible > 0) return `${counted(possible, 'difference')} possible, not checked again`;
   return unlooked.some((what) => what.startsWith('environment '))
     ? 'an environment cannot be read'
     : 'no difference so far';
@@ -164,7 +160,7 @@ function openFindings({ findings, streams }: VerifyReport): string {
   return [
     ...(open > 0 ? [counted(open, 'difference')] : []),
     ...(possible > 0 ? [`${possible} possible, not checked again`] : []),
-    ...(unsynced > 0 ? [counted(unsynced, 'stream never fully synced')] : []),
+    ...(unsynced > 0 ? [`${counted(unsynced, 'stream')} never fully synced`] : []),
   ].join(', ');
 }
 
@@ -179,12 +175,6 @@ function advice({ repair, error, findings }: VerifyReport, repaired: number): st
     ...(isUnsynced ? ['run `obsync sync`'] : []),
     ...(isDifferent ? ['run with --repair to fix them'] : []),
   ].reduce((text, each) => `${text}; ${each}`, '');
-}
-
-/** `1 row compared`, `2 rows compared`. */
-function counted(count: number, what: string): string {
-  const [noun = '', ...rest] = what.split(' ');
-  return [count, count === 1 ? noun : `${noun}s`, ...rest].join(' ');
 }
 
 const EQUAL: Readonly<Record<VerifyReport['depth'], string>> = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { columnsOf } from '../../src/cli/command.ts';
 import { INITIAL, nextProgress, renderProgress } from '../../src/cli/progress-state.ts';
-import { columnsOf } from '../../src/cli/terminal-width.ts';
 import type { StreamCounters } from '../../src/sync/stream-counter.ts';
 
 const SCREEN = { columns: 80, rows: 24 };

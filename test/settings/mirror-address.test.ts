@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { withoutPasswords } from '../../src/cli/without-passwords.ts';
+import { withoutPasswords } from '../../src/cli/program.ts';
 import type { PostgresAddress } from '../../src/destination/postgres/address.ts';
 import {
   addressOf,
