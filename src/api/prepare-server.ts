@@ -9,8 +9,8 @@ import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts
 import { readOption } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
-import { type FollowingReplica, startFollowing } from './serve-replica.ts';
-import { type AuthOptions, noToken, openTokenStore } from './token-store.ts';
+import { startFollowing } from './serve-replica.ts';
+import { type AuthOptions, noToken, openTokenStore, type ServerLog } from './token-store.ts';
 
 /** While a heavy request occupies one thread, the other one serves the rest; `/healthz` waits for neither. */
 const READ_THREADS = 2;
@@ -40,46 +40,26 @@ export interface PreparedServer {
 export async function prepareServer(options: ApiOptions, beforeOpening?: () => Promise<void>): Promise<PreparedServer> {
   const settings = apiSettings(options);
   await beforeOpening?.();
-  const { logger } = options;
-  const replica = await followedReplica(settings, logger ?? SILENT);
-  const { path = settings.db } = replica ?? {};
-  try {
-    return await serverOf(openForReading(path), settings, { logger, replica });
-  } catch (error) {
+  const { db, rateLimit, weights } = settings;
+  const { logger: log } = options;
+  // A mirror in PostgreSQL is served from a replica.
+  const isFollowed = addressOf(db).kind !== 'file' || settings.replica !== undefined;
+  const replica = isFollowed ? await startFollowing({ db, replica: settings.replica }, log ?? SILENT) : null;
+  let opened: MirrorFile | null = null;
+  const close = async (): Promise<void> => {
+    opened?.connection.close();
     await replica?.close();
-    throw error;
-  }
-}
-
-/** A mirror in PostgreSQL is served from a replica. */
-async function followedReplica({ db, replica }: ApiSettings, log: ServerLog): Promise<FollowingReplica | null> {
-  const isFile = addressOf(db).kind === 'file';
-  return isFile && replica === undefined ? null : startFollowing({ db, replica }, log);
-}
-
-interface ServerParts {
-  readonly logger: FastifyBaseLogger | undefined;
-  readonly replica: FollowingReplica | null;
-}
-
-async function serverOf(
-  mirror: MirrorFile,
-  settings: ApiSettings,
-  { logger, replica }: ServerParts,
-): Promise<PreparedServer> {
+  };
   try {
-    const { rateLimit, weights } = settings;
-    const tokens = openTokenStore(settings, { mirror, log: logger ?? SILENT });
+    const mirror = openForReading(replica?.path ?? db);
+    opened = mirror;
+    const tokens = openTokenStore(settings, { mirror, log: log ?? SILENT });
     readOption('dimensionWeights', () => refuseUnknownDimensions(weights, mirror.db));
     tokens.load();
-    const log = logger === undefined ? {} : { log: logger };
     const lag = replica === null ? {} : { lagSeconds: replica.lagSeconds };
-    const options = { mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights };
-    const server = await createServer({ ...options, ...log, ...lag });
-    server.addHook('onClose', async () => {
-      mirror.connection.close();
-      await replica?.close();
-    });
+    const parts = { mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights, ...lag };
+    const server = await createServer(log === undefined ? parts : { ...parts, log });
+    server.addHook('onClose', close);
     return {
       served: replica === null ? mirror.path : `${replica.of} from its replica ${mirror.path}`,
       server,
@@ -87,12 +67,10 @@ async function serverOf(
       warnings: () => warningsOf(settings, mirror),
     };
   } catch (error) {
-    mirror.connection.close();
+    await close();
     throw error;
   }
 }
-
-type ServerLog = Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
 
 const SILENT: ServerLog = { info() {}, warn() {}, error() {} };
 

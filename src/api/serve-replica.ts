@@ -1,9 +1,9 @@
-import type { FastifyBaseLogger } from 'fastify';
 import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { replicaPlace } from '../destination/mirror-file.ts';
 import { openStore } from './open-store.ts';
 import { startRunThread } from './thread/in-thread.ts';
 import type { FollowSettings } from './thread/thread-messages.ts';
+import type { ServerLog } from './token-store.ts';
 
 /** A replica that follows its mirror in a thread. */
 export interface FollowingReplica {
@@ -16,10 +16,7 @@ export interface FollowingReplica {
 }
 
 /** Starts to follow a mirror; the replica is complete when the promise resolves. @throws SyncError */
-export async function startFollowing(
-  settings: FollowSettings,
-  log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>,
-): Promise<FollowingReplica> {
+export async function startFollowing(settings: FollowSettings, log: ServerLog): Promise<FollowingReplica> {
   const store = await openStore(settings.db);
   const { path } = replicaPlace(store, settings.replica);
   const stop = new AbortController();

@@ -4,7 +4,7 @@ import { environments } from '../../schema/assets.ts';
 import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { rootToken, type TokenHash } from '../server/access.ts';
+import { type Principal, rootToken, type TokenHash } from '../server/access.ts';
 import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 
@@ -25,12 +25,12 @@ export interface TokenStore {
 
 export const noToken = (why: string): SyncError => new SyncError('usage', `no token would be accepted: ${why}`);
 
-interface TokenStorePorts {
-  readonly mirror: MirrorFile;
-  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
-}
+export type ServerLog = Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
 
-export function openTokenStore(auth: AuthOptions, { mirror, log }: TokenStorePorts): TokenStore {
+export function openTokenStore(
+  auth: AuthOptions,
+  { mirror, log }: { readonly mirror: MirrorFile; readonly log: ServerLog },
+): TokenStore {
   const { tokensFile } = auth;
   let keys: readonly TokenHash[] = [];
   const read = (): void => {
@@ -66,30 +66,30 @@ function warningsOfFile(path: string): string[] {
 
 /** Warns if a token is limited to something that the mirror does not contain: it may see nothing, or too little. */
 function warningsOfLimits(keys: readonly TokenHash[], mirror: MirrorFile): string[] {
-  const readers = keys.map(({ reader }) => reader);
-  const unknown = {
-    environments: unknownEnvironments(new Set(readers.flatMap((reader) => [...(reader.environments ?? [])])), mirror),
-    assets: unknownAssets(new Set(readers.flatMap(({ assetIds }) => assetIds ?? [])), mirror),
-    paths: unknownPaths(new Set(readers.flatMap(({ paths }) => (paths ?? []).map(trimmed))), mirror),
-  };
-  return readers.flatMap(({ name, environments: ids, assetIds, paths }) => [
-    ...warning(
-      name,
-      'environment with the id',
-      [...(ids ?? [])].filter((id) => unknown.environments.has(id)),
-    ),
-    ...warning(
-      name,
-      'asset with the id',
-      (assetIds ?? []).filter((id) => unknown.assets.has(id)),
-    ),
-    ...warning(
-      name,
-      'asset at the path',
-      (paths ?? []).filter((path) => unknown.paths.has(trimmed(path))),
-    ),
-  ]);
+  const limits = LIMITS.map(({ what, named, unknownOf }) => {
+    const unknown = unknownOf(new Set(keys.flatMap(({ reader }) => named(reader))), mirror);
+    return { what, unknownTo: (reader: Principal) => named(reader).filter((each) => unknown.has(each)) };
+  });
+  return keys.flatMap(({ reader }) =>
+    limits.flatMap(({ what, unknownTo }) => warning(reader.name, what, unknownTo(reader))),
+  );
 }
+
+interface TokenLimit {
+  readonly what: string;
+  named(reader: Principal): readonly string[];
+  unknownOf(named: ReadonlySet<string>, mirror: MirrorFile): Set<string>;
+}
+
+const LIMITS: readonly TokenLimit[] = [
+  {
+    what: 'environment with the id',
+    named: (reader) => [...(reader.environments ?? [])],
+    unknownOf: unknownEnvironments,
+  },
+  { what: 'asset with the id', named: ({ assetIds }) => assetIds ?? [], unknownOf: unknownAssets },
+  { what: 'asset at the path', named: ({ paths }) => paths ?? [], unknownOf: unknownPaths },
+];
 
 function warning(name: string, what: string, [first, ...others]: readonly string[]): string[] {
   const more = others.length === 0 ? '' : `, nor ${others.length} more that the token names`;
@@ -119,14 +119,14 @@ function unknownAssets(ids: ReadonlySet<string>, { connection }: MirrorFile): Se
 
 /** Reads the paths of all assets until every path is found: no index finds the assets nested under a path. */
 function unknownPaths(paths: ReadonlySet<string>, { connection }: MirrorFile): Set<string> {
-  const unknown = new Set(paths);
+  const unknown = new Set([...paths].map(trimmed));
   if (unknown.size === 0) return unknown;
   const rows = connection.prepare('select path from assets where path is not null').pluck().iterate();
   for (const path of rows as IterableIterator<string>) {
     for (const ancestor of withAncestors(path)) unknown.delete(ancestor);
     if (unknown.size === 0) break;
   }
-  return unknown;
+  return new Set([...paths].filter((path) => unknown.has(trimmed(path))));
 }
 
 const withAncestors = (path: string): string[] => path.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'));
