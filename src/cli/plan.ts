@@ -4,16 +4,14 @@ import type { CommandAction } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { renderForecast } from './plan-view.ts';
 import { printReport } from './print-report.ts';
-import { watchRun } from './progress-view.ts';
+import { showing, watchRun } from './progress-view.ts';
 import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 
 export const plan: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchRun(io, args);
   try {
-    const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
-    const report = await forecast(options);
-    view.end();
+    const options = { ...serviceOptions(args, io), signal: stop.signal };
+    const report = await showing(await watchRun(io, args), (onProgress) => forecast({ ...options, onProgress }));
     printReport(report, args, io, renderForecast);
     return 0;
   } catch (error) {
@@ -21,7 +19,6 @@ export const plan: CommandAction = async (args, io) => {
     if (signal !== null && error instanceof SyncError && error.recovery === 'signal') return exitCodeOfSignal(signal);
     throw error;
   } finally {
-    view.end();
     stop.dispose();
   }
 };

@@ -35,6 +35,18 @@ export async function watchRun(io: CommandIo, args: CommandArguments): Promise<P
   return isLive ? liveView(io.stderr) : logRun(await io.log(logSettings(args)));
 }
 
+/** Shows work while it lasts. */
+export async function showing<Done, Event>(
+  { onProgress, end }: ProgressView<Event>,
+  work: (onProgress: (event: Event) => void) => Promise<Done>,
+): Promise<Done> {
+  try {
+    return await work(onProgress);
+  } finally {
+    end();
+  }
+}
+
 /** Whether a terminal shows the progress of a run in place, instead of a log. */
 export function showsProgress({ stderr }: CommandIo, args: CommandArguments): boolean {
   const { level, format } = logSettings(args);

@@ -1,36 +1,23 @@
-import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { schedule as keepInSync, type ScheduleEvent } from '../api/schedule.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { logRun } from './progress-view.ts';
-import { reloadOnHangUp } from './reload-on-hang-up.ts';
-import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
-export const schedule: CommandAction = async (args, io) => {
-  const stop = stopOnSignals();
+export const schedule: CommandAction = (args, io) => {
   // A server runs on even if nothing reads its log.
-  const log = await (args['serve'] === true ? io.serverLog : io.log)(logSettings(args));
-  const hangUps = reloadOnHangUp(args);
-  const onEvent = logEvents(log);
-  io.limitHeap();
-  try {
+  const opening = (args['serve'] === true ? io.serverLog : io.log)(logSettings(args));
+  return runUntilStopped(args, io, { log: opening }, async ({ signal, log, started }) => {
+    const onEvent = logEvents(log);
+    io.limitHeap();
     await keepInSync({
       ...serviceOptions(args, io),
-      signal: stop.signal,
+      signal,
       logger: log,
-      onProgress(event) {
-        if (event.type !== 'serving') return onEvent(event);
-        hangUps.started(event.server);
-        io.stdout.write(`${event.server.url}\n`);
-      },
+      onProgress: (event) => (event.type === 'serving' ? started(event.server) : onEvent(event)),
     });
-    return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
-  } finally {
-    hangUps.dispose();
-    stop.dispose();
-    await promisify(log.flush.bind(log))();
-  }
+  });
 };
 
 /** A schedule writes log lines even on a terminal: one per run, and more at `debug`. */

@@ -5,22 +5,19 @@ import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
-import { watchRun } from './progress-view.ts';
+import { showing, watchRun } from './progress-view.ts';
 import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 import { hasTable, problems, renderSummary } from './summary-view.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchRun(io, args);
   io.limitHeap();
   try {
-    const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
-    const summary = await run(options);
-    view.end();
+    const options = { ...serviceOptions(args, io), signal: stop.signal };
+    const summary = await showing(await watchRun(io, args), (onProgress) => run({ ...options, onProgress }));
     await show(summary, args, io);
     return exitCodeAfter(summary, stop.received());
   } finally {
-    view.end();
     stop.dispose();
   }
 };

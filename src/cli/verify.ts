@@ -5,22 +5,18 @@ import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
+import { showing } from './progress-view.ts';
 import { exitCodeOfSignal, LONG_WRITE } from './signals.ts';
 import { untilSignal } from './until-signal.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verify: CommandAction = (args, io) =>
   untilSignal(args, io, LONG_WRITE, async ({ signal, received }) => {
-    const view = await watchVerify(io, args);
     io.limitHeap();
-    try {
-      const report = await compare({ ...serviceOptions(args, io), signal, onProgress: view.onProgress });
-      view.end();
-      await show(report, args, io);
-      return exitCodeOfReport(report, received());
-    } finally {
-      view.end();
-    }
+    const options = { ...serviceOptions(args, io), signal };
+    const report = await showing(await watchVerify(io, args), (onProgress) => compare({ ...options, onProgress }));
+    await show(report, args, io);
+    return exitCodeOfReport(report, received());
   });
 
 async function show(report: VerifyReport, args: CommandArguments, io: CommandIo): Promise<void> {

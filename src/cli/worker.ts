@@ -3,19 +3,14 @@ import { runWorker, type WorkEvent, type WorkOptions } from '../api/run-worker.t
 import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { alertsText } from './progress-state.ts';
-import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
-export const worker: CommandAction = async (args, io) => {
-  const stop = stopOnSignals('syncs: other workers take over their jobs');
-  const log = await io.log(logSettings(args));
-  io.limitHeap();
-  try {
-    const options = libraryOptions<WorkOptions>(args);
-    await runWorker({ ...options, signal: stop.signal, onProgress: (event) => logEvent(log, event) });
-    return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
-  } finally {
-    stop.dispose();
-  }
+export const worker: CommandAction = (args, io) => {
+  const stopped = { log: io.log(logSettings(args)), cutOff: 'syncs: other workers take over their jobs' };
+  return runUntilStopped(args, io, stopped, async ({ signal, log }) => {
+    io.limitHeap();
+    await runWorker({ ...libraryOptions<WorkOptions>(args), signal, onProgress: (event) => logEvent(log, event) });
+  });
 };
 
 function logEvent(log: Logger, event: WorkEvent): void {
