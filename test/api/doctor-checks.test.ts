@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LOCAL_CHECKS } from '../../src/api/doctor/local-checks.ts';
-import type { LocalFacts } from '../../src/api/doctor/local-facts.ts';
+import type { FactError, LocalFacts } from '../../src/api/doctor/local-facts.ts';
 import { SERVICE_CHECKS } from '../../src/api/doctor/service-checks.ts';
 import type { ServiceFacts } from '../../src/api/doctor/service-facts.ts';
 import type { DoctorCheck } from '../../src/api/doctor/verdict.ts';
@@ -22,8 +22,8 @@ const FILE: NonNullable<LocalFacts['file']> = {
 };
 
 type JudgedFacts = Omit<LocalFacts, 'store' | 'token' | 'service'> & {
-  readonly token: { error: string } | { value: { tokenFrom: string } };
-  readonly service: { error: string } | { value: { baseUrl: string; proxies: typeof NO_PROXIES } };
+  readonly token: { error: FactError } | { value: { tokenFrom: string } };
+  readonly service: { error: FactError } | { value: { baseUrl: string; proxies: typeof NO_PROXIES } };
 };
 
 const LOCAL: JudgedFacts = {
@@ -73,7 +73,7 @@ const file = (facts: Partial<typeof FILE>) => local({ file: { ...FILE, ...facts 
 const database = (facts: Partial<typeof DATABASE>) =>
   local({ file: null, database: { value: { ...DATABASE, ...facts } } })['database'];
 const service = (facts: Partial<ServiceFacts>) => lines(SERVICE_CHECKS, { ...SERVICE, ...facts });
-const failed = (recovery: 'token' | 'quota' | 'run' | 'forbidden' | 'not-live', message = 'why') => ({
+const failed = (recovery: 'token' | 'quota' | 'run' | 'usage' | 'forbidden' | 'not-live', message = 'why') => ({
   recovery,
   message,
 });
@@ -95,14 +95,24 @@ describe('the checks of this machine', () => {
   });
 
   test.each<[string, string, Record<string, string>, RegExp]>([
-    ['a missing token', 'token', local({ token: { error: 'no access token' } }), /^problem: no access token/],
+    [
+      'a missing token',
+      'token',
+      local({ token: { error: failed('usage', 'no access token') } }),
+      /^problem: no access token/,
+    ],
     [
       'a token file that everyone can read',
       'token',
       local({ openTokenFile: 't' }),
       /^warning: every user .* can read the token file t\. Run chmod 600 t\.$/,
     ],
-    ['a missing base URL', 'address', local({ service: { error: 'no base URL' } }), /^problem: no base URL/],
+    [
+      'a missing base URL',
+      'address',
+      local({ service: { error: failed('usage', 'no base URL') } }),
+      /^problem: no base URL/,
+    ],
     [
       'a proxy',
       'proxy',
@@ -128,7 +138,12 @@ describe('the checks of this machine', () => {
       local({ mirror: { value: { display: 'm.db', found: 5, last: 9 } } }),
       /^warning: .*of an older obsync\. The next sync, or `obsync migrate`/,
     ],
-    ['a mirror that cannot be used', 'mirror', local({ mirror: { error: 'is damaged' } }), /^problem: is damaged/],
+    [
+      'a mirror that cannot be used',
+      'mirror',
+      local({ mirror: { error: failed('run', 'is damaged') } }),
+      /^problem: is damaged/,
+    ],
     ['a missing folder', 'permissions', file({ isThere: false }), /^problem: the folder \/data does not exist/],
     [
       'files that may not be written',

@@ -16,7 +16,7 @@ export const LOCAL_CHECKS: readonly DoctorCheck<LocalFacts>[] = [
 ];
 
 function judged<Value>(fact: FoundFact<Value>, judge: (value: Value) => CheckVerdict): CheckVerdict {
-  return 'error' in fact ? problem(fact.error) : judge(fact.value);
+  return 'error' in fact ? problem(fact.error.message) : judge(fact.value);
 }
 
 type ValueOf<Found> = Found extends { readonly value: infer Value } ? Value : never;

@@ -19,14 +19,16 @@ export interface CheckedOptions
     OptionsNamed<'baseUrl' | 'db' | 'dbFile' | 'tokenFile' | 'env' | 'timeout'>,
     OptionsNamed<'allowHttp' | 'caFile' | 'allowNetworkFs'> {}
 
-export type FoundFact<Value> = { readonly value: Value } | { readonly error: string };
+export type FactError = Pick<SyncError, 'message' | 'recovery'>;
 
-/** What an attempt returned, or the message of its error. Options with wrong values are the caller's to correct. */
+export type FoundFact<Value> = { readonly value: Value } | { readonly error: FactError };
+
+/** What an attempt returned, or its error. Options with wrong values are the caller's to correct. */
 export async function attempt<Value>(find: () => Value | Promise<Value>): Promise<FoundFact<Value>> {
   try {
     return { value: await find() };
   } catch (error) {
-    if (error instanceof SyncError && !(error instanceof OptionError)) return { error: error.message };
+    if (error instanceof SyncError && !(error instanceof OptionError)) return { error };
     throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { type RecoveryKind, SyncError } from '../../core/errors.ts';
 import type { Source } from '../../core/ports/source.ts';
 import { reconcile } from '../../core/schedule/environments.ts';
 import { chooseEnvironments } from '../../core/schedule/wanted-environments.ts';
@@ -6,7 +5,7 @@ import { secondsBetween } from '../../core/time/instant.ts';
 import { clock, type SyncSettings } from '../../settings/sync-settings.ts';
 import { CATALOGUE } from '../../streams/catalogue.ts';
 import { openSource, resumeSource } from '../session.ts';
-import { attempt, type LocalFacts } from './local-facts.ts';
+import { attempt, type FactError, type FoundFact, type LocalFacts } from './local-facts.ts';
 
 /** A list of each scope, and that of the scores, whose scope the service doesn't state. */
 const ASKED = CATALOGUE.filter(({ name }) => ['assets', 'tests', 'asset_health_scores'].includes(name));
@@ -47,26 +46,26 @@ export async function askService(
 
 async function askSource(source: Source, { baseUrl, environments: wanted }: SyncSettings) {
   const startedMs = performance.now();
-  const { value: items, error } = await settled(source.environments());
+  const listed = await attempt(() => source.environments());
   const [seconds, now] = [(performance.now() - startedMs) / 1000, clock()];
-  const environments = reconcile(items ?? [], [], now).listed;
+  const environments = 'value' in listed ? reconcile(listed.value, [], now).listed : [];
   const chosen = await attempt(() => chooseEnvironments(environments, wanted));
   const environment = 'value' in chosen ? chosen.value[0] : undefined;
-  const lists: { stream: string; error: ListError | null }[] = [];
+  const lists: { stream: string; error: FactError | null }[] = [];
   for (const { name: stream, path } of environment === undefined ? [] : ASKED) {
-    const page = source.page({ path: [String(environment?.id), ...path], query: { limit: 1 }, cursor: null });
-    lists.push({ stream, error: (await settled(page)).error });
+    const request = { path: [String(environment?.id), ...path], query: { limit: 1 }, cursor: null };
+    lists.push({ stream, error: errorOf(await attempt(() => source.page(request))) });
   }
   const { newestReading } = source.times();
   return {
     host: new URL(baseUrl).host,
     /** Why the environments could not be listed. */
-    error,
+    error: errorOf(listed),
     seconds,
     requests: source.requests(),
     environments,
     /** Why those of `--env` cannot be read. */
-    choiceError: 'error' in chosen ? chosen.error : null,
+    choiceError: errorOf(chosen)?.message ?? null,
     /** The environment whose lists were asked for. */
     environment: environment?.name ?? null,
     lists,
@@ -76,16 +75,4 @@ async function askSource(source: Source, { baseUrl, environments: wanted }: Sync
   };
 }
 
-interface ListError {
-  readonly message: string;
-  readonly recovery: RecoveryKind;
-}
-
-async function settled<Value>(promise: Promise<Value>): Promise<{ value: Value | null; error: ListError | null }> {
-  try {
-    return { value: await promise, error: null };
-  } catch (error) {
-    if (error instanceof SyncError) return { value: null, error };
-    throw error;
-  }
-}
+const errorOf = (fact: FoundFact<unknown>): FactError | null => ('error' in fact ? fact.error : null);
