@@ -1,7 +1,7 @@
 import type { CopyEvent, CopyReport } from '../destination/copy-mirror.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError, readOption } from '../settings/option-error.ts';
+import { readOption, readText } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed, ProgressOptions } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';
@@ -19,10 +19,9 @@ export interface CopyOptions extends MirrorOptions, ProgressOptions<CopyEvent>, 
  */
 export async function copy(options: CopyOptions): Promise<CopyReport> {
   checkOptions(options);
-  const { to, allowNetworkFs } = options;
+  const { allowNetworkFs } = options;
   const db = givenAddress(options);
-  if (typeof to !== 'string' || to === '')
-    throw new OptionError('to', 'no destination for the copy: name one with --to');
+  const to = readText('to', options.to, 'no destination for the copy: name one with --to');
   readOption('to', () => addressOf(to));
   refuseNetworkFs({ db: to, allowNetworkFs });
   return withRunThread((thread) => thread.run('copy', { db, to }, options));

@@ -1,6 +1,6 @@
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError, readChoice, readNumber } from '../settings/option-error.ts';
+import { readChoice, readNumber, readText } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ProgressOptions } from '../settings/options.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
@@ -26,12 +26,11 @@ export async function exportMirror(options: ExportOptions): Promise<ExportReport
 
 function exportSettings(options: ExportOptions): ExportSettings {
   checkOptions(options);
-  if (typeof options.to !== 'string' || options.to === '')
-    throw new OptionError('to', 'no folder to export to: name one with --to');
+  const to = readText('to', options.to, 'no folder to export to: name one with --to');
   return {
     db: givenAddress(options),
     replica: options.replica,
-    to: options.to,
+    to,
     format: readChoice('format', options.format ?? OPTIONS.format.default, OPTIONS.format.choices),
     tables: options.table ?? [],
     views: options.views ?? OPTIONS.views.default,

@@ -1,7 +1,7 @@
 import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError } from '../settings/option-error.ts';
+import { readText } from '../settings/option-error.ts';
 import type { MirrorOptions, ProgressOptions } from '../settings/options.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
@@ -14,8 +14,7 @@ export interface FollowOptions extends MirrorOptions, ProgressOptions<ReplicaEve
 /** Keeps a file equal to a mirror in PostgreSQL until the signal, in a thread. @throws SyncError */
 export async function followMirror(options: FollowOptions): Promise<void> {
   checkOptions(options);
-  const { to } = options;
   const db = givenAddress(options);
-  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file for the replica: name one with --to');
-  await withRunThread((thread) => thread.run('follow', { db, replica: to }, options));
+  const replica = readText('to', options.to, 'no file for the replica: name one with --to');
+  await withRunThread((thread) => thread.run('follow', { db, replica }, options));
 }

@@ -1,6 +1,6 @@
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError } from '../settings/option-error.ts';
+import { readText } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed, StopOptions } from '../settings/options.ts';
 import type { VerifyExportReport } from './compare-export.ts';
 import { withRunThread } from './thread/in-thread.ts';
@@ -14,8 +14,7 @@ export interface VerifyExportOptions extends MirrorOptions, StopOptions, Options
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
   checkOptions(options);
   const db = givenAddress(options);
-  const { against, replica } = options;
-  if (typeof against !== 'string' || against === '')
-    throw new OptionError('against', 'no export folder: name one with --against');
+  const { replica } = options;
+  const against = readText('against', options.against, 'no export folder: name one with --against');
   return withRunThread((thread) => thread.run('verifyExport', { db, replica, against }, options));
 }

@@ -24,6 +24,12 @@ export function readOption<T>(option: string, read: () => T): T {
   }
 }
 
+/** A text that must be given. @throws OptionError with this `refusal` if it is not */
+export function readText(name: string, given: unknown, refusal: string): string {
+  if (typeof given === 'string' && given !== '') return given;
+  throw new OptionError(name, refusal);
+}
+
 /** A number in the option's range, or its default. @throws OptionError */
 export function readNumber(name: NumberOption, given: unknown): number {
   const { default: defaultValue, range }: { default?: number | string; range: NumberRange } = OPTIONS[name];
