@@ -4,7 +4,7 @@ import type { Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
-import { clock } from '../settings/sync-settings.ts';
+import { clock, watchOf } from '../settings/sync-settings.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import {
   deleteAccount,
@@ -20,7 +20,7 @@ import { dueAfter } from '../workers/due-time.ts';
 import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
 import { readAccountsDatabase, withAccountsDatabase } from './accounts-database.ts';
 import { dropMirror } from './drop-mirror.ts';
-import { listEnvironments } from './list-environments.ts';
+import { requestEnvironments } from './request-environments.ts';
 
 export interface AddAccountOptions extends AccountOptions, OptionsNamed<'db' | 'dbFile' | 'replace'> {}
 
@@ -112,7 +112,7 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
   const account = await readAccountsDatabase(options, { read: (database) => findAccount(database, name), none: null });
   if (account === null) throw noAccount(name);
   const settings = settingsOfAccount(account, givenAddress(options));
-  const environments = await listEnvironments(settings, new AbortController().signal);
+  const { listed: environments } = await requestEnvironments(settings, watchOf({}));
   // Earlier failures should no longer delay the workers' next listing.
   await withAccountsDatabase(options, (database) => requestListing(database, name));
   const { chosen, unknown } = wantedOf(environments, settings.environments);

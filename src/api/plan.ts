@@ -10,8 +10,8 @@ import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
 import { clock, type SyncSettings, selectStreams, syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { type DayForecast, forecast, type RunForecast } from '../sync/forecast.ts';
-import { type EnvironmentListing, requestEnvironments } from './list-environments.ts';
 import { openStore } from './open-store.ts';
+import { type EnvironmentListing, requestEnvironments } from './request-environments.ts';
 
 /** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {

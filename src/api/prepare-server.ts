@@ -1,16 +1,16 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import { SyncError } from '../core/errors.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
-import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
+import { parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
+import { parseRateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { readOption } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { startFollowing } from './serve-replica.ts';
-import { type AuthOptions, noToken, openTokenStore, type ServerLog } from './token-store.ts';
+import { noToken, openTokenStore, type ServerLog } from './token-store.ts';
 
 /** While a heavy request occupies one thread, the other one serves the rest; `/healthz` waits for neither. */
 const READ_THREADS = 2;
@@ -26,18 +26,8 @@ export interface ApiOptions
   readonly logger?: FastifyBaseLogger | undefined;
 }
 
-/** The read API over a mirror, not listening yet. Closing the server closes the mirror. */
-export interface PreparedServer {
-  /** What is served, for the log. */
-  readonly served: string;
-  readonly server: FastifyInstance;
-  reloadTokens(): void;
-  /** Warnings of settings that are valid but probably a mistake. */
-  warnings(): string[];
-}
-
-/** @throws SyncError `usage` */
-export async function prepareServer(options: ApiOptions, beforeOpening?: () => Promise<void>): Promise<PreparedServer> {
+/** The read API over a mirror, not listening yet. Closing the server closes the mirror. @throws SyncError `usage` */
+export async function prepareServer(options: ApiOptions, beforeOpening?: () => Promise<void>) {
   const settings = apiSettings(options);
   await beforeOpening?.();
   const { db, rateLimit, weights } = settings;
@@ -61,9 +51,11 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
     const server = await createServer(log === undefined ? parts : { ...parts, log });
     server.addHook('onClose', close);
     return {
+      /** What is served, for the log. */
       served: replica === null ? mirror.path : `${replica.of} from its replica ${mirror.path}`,
       server,
       reloadTokens: tokens.reload,
+      /** Warnings of settings that are valid but probably a mistake. */
       warnings: () => warningsOf(settings, mirror),
     };
   } catch (error) {
@@ -87,15 +79,10 @@ function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile)
 const OTHER_DIMENSION = `select 1 from asset_health_score_dimensions
   where dimension <> (select dimension from asset_health_score_dimensions limit 1) limit 1`;
 
-interface ApiSettings extends AuthOptions {
-  readonly db: string;
-  readonly replica: string | undefined;
-  readonly rateLimit: RateLimit | null;
-  readonly weights: DimensionWeights;
-}
+type ApiSettings = ReturnType<typeof apiSettings>;
 
 /** @throws SyncError `usage` */
-function apiSettings(options: ApiOptions): ApiSettings {
+function apiSettings(options: ApiOptions) {
   const db = givenAddress(options);
   const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
   if (token !== null && !TOKEN_PATTERN.test(token))

@@ -14,7 +14,7 @@ import { workUntilStopped } from '../workers/worker.ts';
 import { createWorkerMetrics } from '../workers/worker-metrics.ts';
 import { settingsOfAccount } from './account-settings.ts';
 import { openAccountsDatabase } from './accounts-database.ts';
-import { listEnvironments } from './list-environments.ts';
+import { requestEnvironments } from './request-environments.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
@@ -98,7 +98,8 @@ function createPorts(
       };
       return threads.use((thread) => thread.run('sync', settings, { signal, onProgress }));
     },
-    list: async (account, signal) => listEnvironments(settingsOfAccount(account, address), signal),
+    list: async (account, signal) =>
+      (await requestEnvironments(settingsOfAccount(account, address), watchOf({ signal }))).listed,
   };
 }
 

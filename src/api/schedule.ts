@@ -8,8 +8,8 @@ import { clock, type SyncSettings, syncSettings, type WorkWatch, watchOf } from 
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import { requestEnvironments } from './list-environments.ts';
 import { refuseNetworkFs } from './open-store.ts';
+import { requestEnvironments } from './request-environments.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { type ScheduleServerOptions, type ServerEvent, startServers } from './schedule-servers.ts';
 import { textfileWriter, type WriteTextfile } from './textfile.ts';

@@ -15,40 +15,35 @@ export interface AuthOptions {
   readonly tokensFile: string | null;
 }
 
-export interface TokenStore {
-  /** @throws SyncError `usage` if the file cannot be read or no token would be accepted */
-  load(): void;
-  keys(): readonly TokenHash[];
-  /** Reloads the tokens. If they are invalid, the error is logged and the old tokens stay. */
-  reload(): void;
-}
-
 export const noToken = (why: string): SyncError => new SyncError('usage', `no token would be accepted: ${why}`);
 
 export type ServerLog = Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
 
+/** The accepted tokens; none until the first `load`. */
 export function openTokenStore(
   auth: AuthOptions,
   { mirror, log }: { readonly mirror: MirrorFile; readonly log: ServerLog },
-): TokenStore {
+) {
   const { tokensFile } = auth;
   let keys: readonly TokenHash[] = [];
-  const read = (): void => {
+  /** @throws SyncError `usage` if the file cannot be read or no token would be accepted */
+  const load = (): void => {
     const found = keysOf(auth);
     if (found.length === 0) throw noToken(`${tokensFile} contains no token`);
     const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
     for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
     keys = found;
   };
+  /** Loads the tokens again. If they are invalid, the error is logged and the old tokens stay. */
   const reload = (): void => {
     try {
-      read();
+      load();
       log.info(`${tokensFile} was reloaded: ${counted(keys.length, 'token')}`);
     } catch (error) {
       log.error(`the tokens were not reloaded: ${(error as Error).message}`);
     }
   };
-  return { load: read, keys: () => keys, reload };
+  return { load, keys: () => keys, reload };
 }
 
 function keysOf({ token, tokensFile }: AuthOptions): TokenHash[] {

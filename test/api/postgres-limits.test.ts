@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { listEnvironments } from '../../src/api/list-environments.ts';
+import { requestEnvironments } from '../../src/api/request-environments.ts';
 import { runOnce } from '../../src/api/session.ts';
 import { verify } from '../../src/index.ts';
 import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
@@ -68,7 +68,7 @@ test('environments are listed as PostgreSQL stores them, for schedules and worke
   });
   onTestFinished(() => api.close());
   const { mirror } = await setUp(createWorld(['e1']));
-  const listed = await listEnvironments(syncSettings({ ...mirror, baseUrl: api.url }), new AbortController().signal);
+  const { listed } = await requestEnvironments(syncSettings({ ...mirror, baseUrl: api.url }), watchOf({}));
   expect(listed).toEqual([{ id: 'e1', name: 'x\uFFFDy', cron: '@daily\uFFFD' }]);
 });
 
