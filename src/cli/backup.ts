@@ -4,7 +4,7 @@ import { OptionError } from '../settings/option-error.ts';
 import { type CommandAction, STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { untilSignal } from './until-signal.ts';
+import { untilSignal } from './signals.ts';
 import { counted, sizeText } from './words.ts';
 
 export const backup: CommandAction = async (args, io) => {

@@ -6,7 +6,7 @@ import type { CopyReport } from '../destination/copy-mirror.ts';
 import { type CommandAction, type CommandArguments, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { untilSignal } from './until-signal.ts';
+import { untilSignal } from './signals.ts';
 import { counted } from './words.ts';
 
 export const copyTo: CommandAction = async (args, io) => {

@@ -4,7 +4,7 @@ import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
-import { untilSignal } from './until-signal.ts';
+import { untilSignal } from './signals.ts';
 import { counted, sizeText } from './words.ts';
 
 export const exportTo: CommandAction = async (args, io) => {

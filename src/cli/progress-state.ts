@@ -1,5 +1,4 @@
-import type { SourceEvent } from '../core/ports/source.ts';
-import type { SyncEvent } from '../settings/options.ts';
+import type { SyncEvent, SyncEventOf } from '../settings/options.ts';
 import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
 import { truncate } from './text-width.ts';
@@ -36,43 +35,36 @@ export function nextProgress(state: ProgressState, event: SyncEvent, nowMs: numb
       return { ...state, wait: { why: whyOf(event), untilMs: nowMs + event.delayMs } };
     case 'request':
       return state.wait !== null && nowMs >= state.wait.untilMs ? { ...state, wait: null } : state;
-    case 'environments':
-    case 'alerts':
-    case 'unshared':
+    default:
       return state;
   }
 }
 
-type WaitEvent = Extract<SourceEvent, { type: 'wait' }>;
-
-const WAITS: Readonly<Record<WaitEvent['reason'], string>> = {
+const WAITS: Readonly<Record<SyncEventOf<'wait'>['reason'], string>> = {
   quota: 'waiting for quota',
   'rate-limited': 'too many requests (429), waiting',
   retry: 'retrying in',
 };
 
-function whyOf({ reason, about }: WaitEvent): string {
+function whyOf({ reason, about }: SyncEventOf<'wait'>): string {
   return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
 }
 
-export function alertsText({ delivered, failed, error }: Extract<SyncEvent, { type: 'alerts' }>): string {
+export function alertsText({ delivered, failed, error }: SyncEventOf<'alerts'>): string {
   const sent = `alerts: ${counted(delivered, 'message')} delivered`;
   return failed === 0 ? sent : `${sent}, ${failed} not delivered, the next run tries again: ${error}`;
 }
 
-export function unsharedText({ reason }: Extract<SourceEvent, { type: 'unshared' }>): string {
+export function unsharedText({ reason }: SyncEventOf<'unshared'>): string {
   return `the quota is not shared with other processes: ${reason}`;
 }
 
-export function waitText(event: WaitEvent): string {
+export function waitText(event: SyncEventOf<'wait'>): string {
   return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
 }
 
 /** A response, on one line; with its query if `everything` is logged. */
-export function requestText(
-  { status, path, query, durationMs }: Extract<SourceEvent, { type: 'request' }>,
-  everything: boolean,
-): string {
+export function requestText({ status, path, query, durationMs }: SyncEventOf<'request'>, everything: boolean): string {
   return `${status === 0 ? 'no response' : status} GET ${path}${everything ? query : ''} ${Math.round(durationMs)} ms`;
 }
 

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { SyncEvent } from '../settings/options.ts';
-import type { RunProgressEvent } from '../sync/progress.ts';
+import type { SyncEvent, SyncEventOf } from '../settings/options.ts';
 import {
   type CommandArguments,
   type CommandIo,
@@ -75,8 +74,10 @@ async function liveView(output: OutputStream): Promise<ProgressView> {
   };
 }
 
+type RunLevel = 'info' | 'debug';
+
 /** One log line per event; `level` is that of what goes well. */
-export function logRun(log: Logger, level: 'info' | 'debug' = 'info'): ProgressView {
+export function logRun(log: Logger, level: RunLevel = 'info'): ProgressView {
   return {
     onProgress(event) {
       if (event.type === 'environments') logEnvironments(log, level, event);
@@ -90,20 +91,12 @@ export function logRun(log: Logger, level: 'info' | 'debug' = 'info'): ProgressV
   };
 }
 
-function logEnvironments(
-  log: Logger,
-  level: 'info' | 'debug',
-  { environments, missing }: Extract<RunProgressEvent, { type: 'environments' }>,
-): void {
+function logEnvironments(log: Logger, level: RunLevel, { environments, missing }: SyncEventOf<'environments'>): void {
   log[level](`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
   for (const { name } of missing) log.warn(`${name} is no longer listed by the source; its rows stay`);
 }
 
-function logEnd(
-  log: Logger,
-  level: 'info' | 'debug',
-  { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>,
-): void {
+function logEnd(log: Logger, level: RunLevel, { summary, error }: SyncEventOf<'ended'>): void {
   const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted, rows_rejected } = summary;
   if (status === 'stopped' && mode === 'none') return;
   const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;

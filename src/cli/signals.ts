@@ -1,3 +1,7 @@
+import { SyncError } from '../core/errors.ts';
+import type { CommandArguments, CommandIo } from './command.ts';
+import { printFailure } from './print-failure.ts';
+
 /** A request to stop, made by SIGINT or SIGTERM (R27). */
 export interface StopRequest {
   readonly signal: AbortSignal;
@@ -31,6 +35,26 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   };
   for (const name of SIGNALS) process.on(name, onSignal);
   return { signal: controller.signal, received: () => received, dispose };
+}
+
+/** Runs an action that a signal can stop (R27), and returns the exit code; see `stopOnSignals` for `cutOff`. */
+export async function untilSignal(
+  args: CommandArguments,
+  io: CommandIo,
+  cutOff: string,
+  action: (stop: StopRequest) => Promise<number>,
+): Promise<number> {
+  const stop = stopOnSignals(cutOff);
+  try {
+    return await action(stop);
+  } catch (error) {
+    const signal = stop.received();
+    if (!(error instanceof SyncError) || error.recovery !== 'signal' || signal === null) throw error;
+    await printFailure(error.message, args, io);
+    return exitCodeOfSignal(signal);
+  } finally {
+    stop.dispose();
+  }
 }
 
 const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };

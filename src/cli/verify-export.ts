@@ -4,7 +4,7 @@ import { SyncError } from '../core/errors.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { untilSignal } from './until-signal.ts';
+import { untilSignal } from './signals.ts';
 import { counted } from './words.ts';
 
 export const verifyAgainst: CommandAction = async (args, io) => {

@@ -6,8 +6,7 @@ import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { showing } from './progress-view.ts';
-import { exitCodeOfSignal, LONG_WRITE } from './signals.ts';
-import { untilSignal } from './until-signal.ts';
+import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verify: CommandAction = (args, io) =>

@@ -83,3 +83,5 @@ export type CollectionsEvent = RunProgressEvent<CollectionName>;
 export type CollectionsReport = VerifyReport<CollectionName>;
 
 export type SyncEvent = CollectionsEvent | SourceEvent;
+
+export type SyncEventOf<Type extends SyncEvent['type']> = Extract<SyncEvent, { type: Type }>;
