@@ -15,11 +15,6 @@ export interface ServedMetrics {
   health?(maxSeconds: number | null): Promise<{ readonly status: 'up' | 'stale' }>;
 }
 
-export interface MetricsEndpoint {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 interface MetricsAnswer {
   readonly status: number;
   readonly type: string;
@@ -30,7 +25,7 @@ interface MetricsAnswer {
 export async function serveMetrics(
   { metricsPort, metricsHost = OPTIONS.metricsHost.default }: OptionsNamed<'metricsPort' | 'metricsHost'>,
   metrics: ServedMetrics,
-): Promise<MetricsEndpoint | null> {
+) {
   if (metricsPort === undefined) return null;
   const port = readNumber('metricsPort', metricsPort);
   const server = createServer(async ({ url = '', method = '' }, response) => {

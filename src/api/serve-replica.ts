@@ -5,18 +5,8 @@ import { startRunThread } from './thread/in-thread.ts';
 import type { FollowSettings } from './thread/thread-messages.ts';
 import type { ServerLog } from './token-store.ts';
 
-/** A replica that follows its mirror in a thread. */
-export interface FollowingReplica {
-  readonly path: string;
-  /** The mirror's name in messages. */
-  readonly of: string;
-  /** How long ago the replica was last seen to equal the mirror. */
-  lagSeconds(nowMs: number): number;
-  close(): Promise<void>;
-}
-
-/** Starts to follow a mirror; the replica is complete when the promise resolves. @throws SyncError */
-export async function startFollowing(settings: FollowSettings, log: ServerLog): Promise<FollowingReplica> {
+/** Starts to follow a mirror in a thread; the replica is complete when the promise resolves. @throws SyncError */
+export async function startFollowing(settings: FollowSettings, log: ServerLog) {
   const store = await openStore(settings.db);
   const { path } = replicaPlace(store, settings.replica);
   const stop = new AbortController();
@@ -46,5 +36,12 @@ export async function startFollowing(settings: FollowSettings, log: ServerLog): 
     throw error;
   }
   ended.catch((error: unknown) => log.error(`the replica is no longer refreshed: restart the server (${error})`));
-  return { path, of: store.display, lagSeconds: (nowMs) => (nowMs - equalAtMs) / 1000, close };
+  return {
+    path,
+    /** The mirror's name in messages. */
+    of: store.display,
+    /** How long ago the replica was last seen to equal the mirror. */
+    lagSeconds: (nowMs: number) => (nowMs - equalAtMs) / 1000,
+    close,
+  };
 }

@@ -3,18 +3,14 @@ import type { CommandArguments, CommandIo } from './command.ts';
 import { printFailure } from './print-failure.ts';
 
 /** A request to stop, made by SIGINT or SIGTERM (R27). */
-export interface StopRequest {
-  readonly signal: AbortSignal;
-  received(): NodeJS.Signals | null;
-  dispose(): void;
-}
+export type StopRequest = ReturnType<typeof stopOnSignals>;
 
 /**
  * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. So
  * does a clean stop that takes too long: SQLite cannot be interrupted, and rolls back uncommitted changes when the file
  * is next opened (R5). The message then names what was `cutOff`.
  */
-export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
+export function stopOnSignals(cutOff = LONG_WRITE) {
   const controller = new AbortController();
   let received: NodeJS.Signals | null = null;
   let deadline: NodeJS.Timeout | undefined;
@@ -34,7 +30,7 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
     clearTimeout(deadline);
   };
   for (const name of SIGNALS) process.on(name, onSignal);
-  return { signal: controller.signal, received: () => received, dispose };
+  return { signal: controller.signal, received: (): NodeJS.Signals | null => received, dispose };
 }
 
 /** Runs an action that a signal can stop (R27), and returns the exit code; see `stopOnSignals` for `cutOff`. */
