@@ -47,7 +47,7 @@ export async function plan(options: PlanOptions): Promise<ForecastReport> {
     await refuseForeign(store, settings);
     const listing = await requestEnvironments({ ...settings, maxRequests: null }, watch);
     const exists = await store.exists();
-    const rehearse = (path: string) => rehearsed(path, { settings, listing, exists, signal: watch.signal });
+    const rehearse = (path: string) => rehearsed(path, { settings, listing, exists }, watch.signal);
     return exists
       ? await withMirrorFile(store, rehearse, { replica: options.replica, signal: watch.signal })
       : await rehearse(NO_FILE);
@@ -59,22 +59,16 @@ export async function plan(options: PlanOptions): Promise<ForecastReport> {
 /** A path without a file: without a mirror, the rehearsal starts from an empty one. */
 const NO_FILE = '';
 
-interface RehearsalInput {
-  readonly settings: SyncSettings;
-  readonly signal: AbortSignal;
-  readonly listing: EnvironmentListing;
-  readonly exists: boolean;
-}
-
 async function rehearsed(
   path: string,
-  { settings, listing: { opening, quota: reported }, exists, signal }: RehearsalInput,
+  { settings, listing, exists }: { settings: SyncSettings; listing: EnvironmentListing; exists: boolean },
+  signal: AbortSignal,
 ): Promise<ForecastReport> {
   const mirror = openForDryRun(path);
   try {
-    const quota = quotaOf(readState(mirror, loadQuota()), reported);
+    const quota = quotaOf(readState(mirror, loadQuota()), listing.quota);
     const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
-    const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
+    const outlook = await forecast(createDryRunMirror(mirror, clock), listing.opening, options, {
       clock,
       signal,
     });

@@ -66,16 +66,8 @@ export interface ServiceOptions
 export interface SyncOptions
   extends ServiceOptions,
     ProgressOptions<SyncEvent>,
-    OptionsNamed<
-      | 'full'
-      | 'fullEvery'
-      | 'history'
-      | 'allowShrink'
-      | 'grace'
-      | 'textfile'
-      | 'alerts'
-      | (typeof RETENTION_OPTIONS)[number]
-    > {}
+    OptionsNamed<'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace' | (typeof RETENTION_OPTIONS)[number]>,
+    OptionsNamed<'textfile' | 'alerts'> {}
 
 /** The library passes only collections to runs and verifications, so their results name no other streams. */
 export type CollectionsEvent = RunProgressEvent<CollectionName>;
