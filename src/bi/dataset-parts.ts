@@ -66,7 +66,12 @@ const encoded = (id: string): string =>
     ['#', '%23'],
   ].reduce((sql, [from, to]) => `replace(${sql}, '${from}', '${to}')`, id);
 
-export const schemaOf = (row: string): string => `coalesce(${row}.schema_name, 'no schema')`;
+/** What a row belongs to: its environment, one owner, and the schema of its asset. */
+export const scopeOf = (row: string, asset: string): Dataset['select'] => ({
+  ...same(row, 'env_name'),
+  ...OWNER,
+  schema_name: `coalesce(${asset}.schema_name, 'no schema')`,
+});
 
 /** Columns by the names that they have in the view too. */
 export function same(row: string, ...names: ColumnName[]): Dataset['select'] {

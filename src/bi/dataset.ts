@@ -6,15 +6,13 @@ import type { BiDialect } from './dialect.ts';
 export interface Dataset {
   readonly title: string;
   readonly description: string;
-  /** The columns, in order, and the SQL of each. */
+  /** The columns, in order, and the SQL of each. With `owner_count`, a row is there once for each of its owners. */
   readonly select: Readonly<Partial<Record<ColumnName, string | ((dialect: BiDialect) => string)>>>;
   /** What follows `from`. */
   readonly from: (dialect: BiDialect) => string;
-  /** The column that a filter of time applies to; null if the rows are of now. */
-  readonly time: ColumnName | null;
-  /** Whether a row is there once for each of its owners. */
-  readonly owned: boolean;
-  readonly metrics: readonly BiMetricName[];
+  /** The column that a filter of time applies to; missing if the rows are of now. */
+  readonly time?: ColumnName;
+  readonly metrics?: readonly BiMetricName[];
 }
 
 /** What only dashboards count. The rest is in `METRICS`. */
@@ -92,7 +90,8 @@ export function datasetSql({ select, from }: Dataset, dialect: BiDialect): strin
  * The SQL of a metric over a dataset, whatever it is filtered and grouped by. A row with two owners is there twice: it
  * counts once in all, and once for each owner.
  */
-export function metricSql(name: BiMetricName, { owned }: Dataset): string {
+export function metricSql(name: BiMetricName, { select }: Dataset): string {
+  const owned = 'owner_count' in select;
   const { aggregate, of, per } = metricOf(name);
   if (aggregate === 'max') return `max(${of})`;
   if (aggregate === 'count_distinct') return `count(distinct ${of})`;

@@ -7,7 +7,7 @@ import {
   OWNER,
   ownersOf,
   same,
-  schemaOf,
+  scopeOf,
   withAsset,
   withOwnersOfAsset,
   withOwnersOfTest,
@@ -23,17 +23,14 @@ const countOf = (statuses: string): string => `sum(case when status ${statuses} 
 export const SCORES = ['total', ...DIMENSIONS] as const;
 
 /** Every dataset by its id. An id never changes: Superset finds a dataset by it. */
-export const DATASETS = {
+const DEFINED = {
   failing_tests: {
     title: 'Failing tests',
     description: 'Sub-tests of enabled tests whose latest result is WARN, FAIL or ERROR.',
     time: 'start_time',
-    owned: true,
     metrics: ['failing tests', 'failing assets'],
     select: {
-      ...same('f', 'env_name'),
-      ...OWNER,
-      schema_name: schemaOf('a'),
+      ...scopeOf('f', 'a'),
       ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'failure_count'),
       reason: 'coalesce(f.exception, f.result_reason)',
       ...same('f', 'start_time'),
@@ -49,7 +46,6 @@ export const DATASETS = {
     title: 'Impact of failing tests',
     description: 'Sub-tests that are failing or warning, with each asset downstream of theirs.',
     time: 'start_time',
-    owned: true,
     metrics: ['failing tests', 'assets downstream', 'dashboards downstream'],
     select: {
       ...same('f', 'env_name'),
@@ -70,12 +66,10 @@ export const DATASETS = {
     title: 'Test runs by day',
     description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
     time: 'day',
-    owned: true,
     metrics: ['pass rate', 'WARN', 'FAIL', 'ERROR'],
     select: {
+      ...scopeOf('t', 'a'),
       env_name: 'v.name',
-      ...OWNER,
-      schema_name: schemaOf('a'),
       ...same('t', 'asset_name'),
       test_name: 't.name',
       ...same('t', 'test_type', 'severity', 'tags'),
@@ -99,12 +93,9 @@ where coalesce(r.day >= h.history_since, false)`,
     title: 'Incidents',
     description: 'Stretches of runs of a sub-test that warned or failed, from the first such run to the next PASS.',
     time: 'last_start_time',
-    owned: true,
     metrics: ['incidents', 'open incidents', 'mean time to resolve'],
     select: {
-      ...same('i', 'env_name'),
-      ...OWNER,
-      schema_name: schemaOf('a'),
+      ...scopeOf('i', 'a'),
       ...same('i', 'asset_name', 'test_name'),
       ...same('t', 'test_type'),
       ...same('i', 'column_name'),
@@ -128,13 +119,9 @@ where coalesce(r.day >= h.history_since, false)`,
   test_coverage: {
     title: 'Coverage of tables',
     description: 'Live tables with how many of their columns are tested, and how many assets read from them.',
-    time: null,
-    owned: true,
     metrics: ['coverage', 'column coverage', 'tables'],
     select: {
-      ...same('c', 'env_name'),
-      ...OWNER,
-      schema_name: schemaOf('c'),
+      ...scopeOf('c', 'c'),
       ...same('c', 'asset_name', 'table_name', 'test_count', 'column_count', 'tested_column_count'),
       readers: 'c.direct_downstream_count',
       ...same('c', 'owners', 'env_id', 'asset_id'),
@@ -145,13 +132,9 @@ where coalesce(r.day >= h.history_since, false)`,
   stale_assets: {
     title: 'Stale assets',
     description: 'Live assets that were not updated for 30 days.',
-    time: null,
-    owned: true,
     metrics: ['freshness'],
     select: {
-      ...same('s', 'env_name'),
-      ...OWNER,
-      schema_name: schemaOf('s'),
+      ...scopeOf('s', 's'),
       ...same('s', 'asset_name'),
       asset_kind: 's.kind',
       ...same('s', 'updated_at', 'days_since_update', 'owners', 'env_id', 'asset_id'),
@@ -162,13 +145,9 @@ where coalesce(r.day >= h.history_since, false)`,
   asset_health: {
     title: 'Health of assets',
     description: 'The latest score of each live asset, in all dimensions.',
-    time: null,
-    owned: true,
     metrics: ['health'],
     select: {
-      ...same('h', 'env_name'),
-      ...OWNER,
-      schema_name: schemaOf('a'),
+      ...scopeOf('h', 'a'),
       ...same('h', 'asset_name', ...SCORES, 'test_count'),
       owners: 'a.owners',
       ...same('a', 'tags'),
@@ -182,12 +161,9 @@ where coalesce(r.day >= h.history_since, false)`,
     title: 'Health by day',
     description: 'The last score of each day, per asset and dimension.',
     time: 'day',
-    owned: true,
     metrics: ['mean score'],
     select: {
-      ...same('h', 'env_name'),
-      ...OWNER,
-      schema_name: schemaOf('a'),
+      ...scopeOf('h', 'a'),
       ...same('h', 'asset_name', 'dimension', 'day', 'score', 'test_count', 'env_id', 'asset_id'),
     },
     from: (d) => `${d.relation('health_daily')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
@@ -195,9 +171,6 @@ where coalesce(r.day >= h.history_since, false)`,
   owners: {
     title: 'Owners',
     description: 'Everyone who owns an asset or a test.',
-    time: null,
-    owned: false,
-    metrics: [],
     select: same('o', 'env_name', 'owner'),
     from: ({ relation }) => `(
   select env_name, owner from ${relation('asset_owners')}
@@ -208,8 +181,6 @@ where coalesce(r.day >= h.history_since, false)`,
   environments: {
     title: 'Environments',
     description: 'When each environment was mirrored, and since when there is history.',
-    time: null,
-    owned: false,
     metrics: ['hours since sync'],
     select: {
       env_name: 'e.name',
@@ -226,9 +197,6 @@ join ${historySince(d)} h on h.env_id = e.id`,
   streams: {
     title: 'Streams',
     description: 'The last result of each stream.',
-    time: null,
-    owned: false,
-    metrics: [],
     select: {
       env_name: 'e.name',
       is_done: "cast(case when s.status = 'done' then 1 else 0 end as bigint)",
@@ -244,8 +212,6 @@ join (
     title: 'Runs',
     description: 'How syncs and repairs ended, and what they wrote.',
     time: 'started_at',
-    owned: false,
-    metrics: [],
     select: same(
       'r',
       ...(['started_at', 'ended_at', 'command', 'status', 'requests'] as const),
@@ -257,12 +223,13 @@ join (
     title: 'Rejected rows',
     description: 'Objects of the service that could not be mirrored.',
     time: 'seen_at',
-    owned: false,
     metrics: ['rejected rows'],
     select: { env_name: 'e.name', ...same('r', 'stream', 'row_key', 'reason', 'seen_at') },
     from: (d) => `${d.relation('rejected_rows')} r
 left join ${d.relation('environments')} e on e.id = r.env_id`,
   },
-} as const satisfies Readonly<Record<string, Dataset>>;
+} satisfies Readonly<Record<string, Dataset>>;
 
-export type DatasetId = keyof typeof DATASETS;
+export type DatasetId = keyof typeof DEFINED;
+
+export const DATASETS: Readonly<Record<DatasetId, Dataset>> = DEFINED;

@@ -1,4 +1,5 @@
-import { type Dataset, datasetSql } from './dataset.ts';
+import type { Chart } from './charts.ts';
+import { datasetSql } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
@@ -20,11 +21,11 @@ export const FILTERS: readonly DashboardFilter[] = [
 ];
 
 /** The filter that a click on a value of this column sets. */
-export const filterOf = (column: ColumnName): DashboardFilter | undefined =>
+export const filterOf = (column: ColumnName | undefined): DashboardFilter | undefined =>
   FILTERS.find((each) => each.column === column);
 
-export const filtersOf = ({ select }: Dataset): readonly DashboardFilter[] =>
-  FILTERS.filter(({ column }) => column in select);
+export const filtersOf = ({ dataset }: Chart): readonly DashboardFilter[] =>
+  FILTERS.filter(({ column }) => column in DATASETS[dataset].select);
 
 export function choicesSql({ column, dataset }: DashboardFilter, dialect: BiDialect): string {
   return `select distinct ${column}\nfrom (\n${datasetSql(DATASETS[dataset], dialect)}\n) d\norder by 1`;

@@ -1,4 +1,4 @@
-import type { TableChart } from './charts.ts';
+import { chart } from './charts.ts';
 import type { MirrorSource } from './grafana-source.ts';
 import { chartSql } from './query.ts';
 
@@ -20,42 +20,41 @@ export function alertRules(source: MirrorSource): object {
 
 /**
  * The only metric of a rule's rows is compared with `above`, in each environment; `noData` is what an answer without rows
- * means. The templates use `.Labels`, since Grafana may take `$labels` for a variable of its environment.
+ * means. The question is the summary of an alert. The templates use `.Labels`, since Grafana may take `$labels` for a
+ * variable of its environment.
  */
 const RULES = [
   {
     id: 'stale',
-    title: 'The mirror is stale',
-    rows: { dataset: 'environments', metrics: ['hours since sync'], where: 'hours_since_sync is not null' },
+    rows: chart('table', 'The mirror is stale', 'environments', {
+      question: '{{ .Labels.env_name }} was not synced for two hours',
+      columns: ['env_name'],
+      metrics: ['hours since sync'],
+      where: 'hours_since_sync is not null',
+    }),
     above: 2,
     noData: 'Alerting',
     severity: 'critical',
-    summary: '{{ .Labels.env_name }} was not synced for two hours',
     threshold: 'Two hours: more than the interval between syncs',
   },
   {
     id: 'failing',
-    title: 'Tests are failing',
-    rows: { dataset: 'failing_tests', metrics: ['failing tests'], where: "status in ('FAIL', 'ERROR')" },
+    rows: chart('table', 'Tests are failing', 'failing_tests', {
+      question: 'Tests of {{ .Labels.env_name }} have the result FAIL or ERROR',
+      columns: ['env_name'],
+      metrics: ['failing tests'],
+      where: "status in ('FAIL', 'ERROR')",
+    }),
     above: 0,
     noData: 'OK',
     severity: 'warning',
-    summary: 'Tests of {{ .Labels.env_name }} have the result FAIL or ERROR',
     threshold: 'None; tests that only warn do not count',
   },
-] as const;
+];
 
 function alertRule(rule: (typeof RULES)[number], source: MirrorSource): object {
-  const { id, title, rows, above, noData, severity, summary, threshold } = rule;
-  const chart: TableChart = {
-    kind: 'table',
-    title,
-    question: summary,
-    columns: ['env_name'],
-    order: ['env_name'],
-    ...rows,
-  };
-  const query = { refId: 'A', ...source.target(chartSql(chart, source.dialect, []), []) };
+  const { id, rows, above, noData, severity, threshold } = rule;
+  const query = { refId: 'A', ...source.target(chartSql(rows, source.dialect, []), []) };
   const condition = {
     refId: 'B',
     type: 'threshold',
@@ -64,7 +63,7 @@ function alertRule(rule: (typeof RULES)[number], source: MirrorSource): object {
   };
   return {
     uid: `obsync-${id}`,
-    title,
+    title: rows.title,
     condition: 'B',
     data: [
       { refId: 'A', relativeTimeRange: { from: 600, to: 0 }, datasourceUid: 'obsync', model: query },
@@ -73,7 +72,7 @@ function alertRule(rule: (typeof RULES)[number], source: MirrorSource): object {
     noDataState: noData,
     execErrState: 'Error',
     for: '0s',
-    annotations: { summary, threshold },
+    annotations: { summary: rows.question, threshold },
     labels: { severity },
   };
 }

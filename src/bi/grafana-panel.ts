@@ -1,5 +1,5 @@
 import type { FieldConfigSource, Panel } from '@grafana/schema';
-import type { BarChart, Chart, TrendChart } from './charts.ts';
+import type { Chart } from './charts.ts';
 import { FILTERS, filterOf } from './filters.ts';
 import { type AnswerColumn, answerColumnsOf } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
@@ -38,20 +38,22 @@ function thresholds(isBad: boolean): NonNullable<FieldConfigSource['defaults']['
   } as ReturnType<typeof thresholds>;
 }
 
-function bars(chart: BarChart, dashboard: string): ReturnType<typeof drawingOf> {
-  const filter = filterOf(chart.axis);
+function bars(chart: Chart, dashboard: string): ReturnType<typeof drawingOf> {
+  const [axis] = chart.columns;
+  const filter = filterOf(axis);
   const others = FILTERS.filter((each) => each !== filter).map(({ name }) => variable(`${name}:queryparam`));
-  const chosen = `var-${filter?.name}=${variable(`__data.fields.${chart.axis}:percentencode`)}`;
+  const chosen = `var-${filter?.name}=${variable(`__data.fields.${axis}:percentencode`)}`;
   const url = `/d/${dashboard}?${[chosen, ...others, variable('__url_time_range')].join('&')}`;
   return {
     type: 'barchart',
-    options: { xField: chart.axis, orientation: 'horizontal', showValue: 'always', legend: { showLegend: false } },
+    options: { xField: axis, orientation: 'horizontal', showValue: 'always', legend: { showLegend: false } },
     fieldConfig: fields(chart, filter === undefined ? {} : { links: [{ title: `Only this ${filter.name}`, url }] }),
   };
 }
 
-function trend(chart: TrendChart): ReturnType<typeof drawingOf> {
-  const { kind, series } = chart;
+function trend(chart: Chart): ReturnType<typeof drawingOf> {
+  const { kind, columns } = chart;
+  const [, series] = columns;
   const style =
     kind === 'columns'
       ? { drawStyle: 'bars', fillOpacity: 80, stacking: { mode: 'normal' } }

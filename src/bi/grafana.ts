@@ -9,7 +9,7 @@ import { alertRules } from './grafana-alerts.ts';
 import { drawingOf, variable } from './grafana-panel.ts';
 import { dataSource, literal, type MirrorSource } from './grafana-source.ts';
 import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
-import { answerColumnsOf, chartSql, datasetOf, timeOf } from './query.ts';
+import { answerColumnsOf, chartSql } from './query.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
 /** The data source parses RFC 3339 timestamps only, so days get a time. */
@@ -89,10 +89,8 @@ const comparedOf = ({ column }: DashboardFilter): string => `coalesce(${column},
 
 /** The conditions of the variables and of the time picker on the rows of a chart. Grafana substitutes the values. */
 function conditionsOf(chart: Chart, { time, day, dayOf }: BiDialect): string[] {
-  const chosen = filtersOf(datasetOf(chart)).map(
-    (filter) => `${comparedOf(filter)} in (${variable(`${filter.name}:sqlstring`)})`,
-  );
-  const column = timeOf(chart);
+  const chosen = filtersOf(chart).map((filter) => `${comparedOf(filter)} in (${variable(`${filter.name}:sqlstring`)})`);
+  const { time: column } = chart;
   if (column === null) return chosen;
   const isDay = COLUMNS[column].type === 'day';
   const [from, to] = ['__from', '__to']

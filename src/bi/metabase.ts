@@ -1,10 +1,10 @@
-import { CHARTS, type Chart, type TrendChart } from './charts.ts';
+import { CHARTS, type Chart } from './charts.ts';
 import { COLUMNS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { choicesSql, FILTERS, filterOf, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
 import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
-import { type AnswerColumn, answerColumnsOf, chartSql, datasetOf, groupsOf, timeOf } from './query.ts';
+import { type AnswerColumn, answerColumnsOf, chartSql } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
@@ -71,8 +71,8 @@ function placesIn(sections: (typeof TABS)[number]['sections'], dialects: BothDia
 }
 
 function placeOf({ chart: id, x, y, w, h }: GridPlace, dialects: BothDialects): object {
-  const chart: Chart = CHARTS[id];
-  const filter = chart.kind === 'bar' ? filterOf(chart.axis) : undefined;
+  const chart = CHARTS[id];
+  const filter = chart.kind === 'bar' ? filterOf(chart.columns[0]) : undefined;
   return {
     ...{ row: y, col: x, size_x: w, size_y: h },
     question: questionOf(chart, dialects),
@@ -99,10 +99,7 @@ function questionOf(chart: Chart, dialects: BothDialects): object {
 }
 
 function tagsOf(chart: Chart): object {
-  const names = [
-    ...filtersOf(datasetOf(chart)).map(({ name }) => name),
-    ...(timeOf(chart) === null ? [] : ['from', 'to']),
-  ];
+  const names = [...filtersOf(chart).map(({ name }) => name), ...(chart.time === null ? [] : ['from', 'to'])];
   const tags = PARAMETERS.filter(({ name }) => names.includes(name)).map(({ name, label, type }) => [
     name,
     { id: `obsync-${name}`, name, 'display-name': label, type: type === 'date/single' ? 'date' : 'text' },
@@ -112,8 +109,8 @@ function tagsOf(chart: Chart): object {
 
 /** Metabase leaves out what is in brackets unless the reader chooses a value. */
 function conditionOf(chart: Chart, { dayOf, daysAgo }: BiDialect): string {
-  const chosen = filtersOf(datasetOf(chart)).map(({ name, column }) => `[[and ${column} = {{${name}}}]]`);
-  const column = timeOf(chart);
+  const chosen = filtersOf(chart).map(({ name, column }) => `[[and ${column} = {{${name}}}]]`);
+  const { time: column } = chart;
   if (column === null) return ['1 = 1', ...chosen].join(' ');
   const day = COLUMNS[column].type === 'day' ? column : dayOf(column);
   const from =
@@ -141,13 +138,12 @@ function settingsOf(chart: Chart): object {
 }
 
 function drawingSettings(chart: Chart, columns: readonly string[]): object {
-  const groups = groupsOf(chart);
   if (chart.kind === 'value')
     return { 'scalar.field': columns[0], ...(chart.isBad === true ? { 'scalar.segments': [ABOVE_ZERO] } : {}) };
   if (chart.kind === 'table') return { 'table.column_formatting': columns.flatMap(statusRules) };
   return {
-    'graph.dimensions': groups,
-    'graph.metrics': columns.slice(groups.length),
+    'graph.dimensions': chart.columns,
+    'graph.metrics': columns.slice(chart.columns.length),
     ...(chart.kind === 'bar' ? { 'graph.show_values': true } : trendSettings(chart)),
   };
 }
@@ -163,7 +159,7 @@ function statusRules(column: string): object[] {
 }
 
 /** Metabase names a series by its value or, without one, by its column. */
-function trendSettings(chart: TrendChart): object {
+function trendSettings(chart: Chart): object {
   const colors = Object.entries(STATUS_COLORS).flatMap(([status, color]) => [
     [status, { color }],
     [status.toLowerCase(), { color, title: status }],

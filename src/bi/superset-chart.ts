@@ -1,7 +1,7 @@
-import type { BarChart, Chart, TableChart, TrendChart, ValueChart } from './charts.ts';
-import { metricLabel, metricOf } from './dataset.ts';
+import type { Chart } from './charts.ts';
+import { type BiMetricName, metricLabel, metricOf } from './dataset.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
-import { groupsOf, keyOf, limitOf, metricsOf, orderOf, timeOf } from './query.ts';
+import { isDayOf, LIMITS } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 export const FORMATS = { count: ',d', fraction: '.1%', hours: ',.1f' } as const;
@@ -14,33 +14,29 @@ const rangeOf = ({ days }: Chart): string =>
 
 /** The filter of time on the dashboard replaces the range of the second one. */
 export function adhocFilters(chart: Chart): object[] {
-  const time = timeOf(chart);
   const where = { expressionType: 'SQL', clause: 'WHERE', sqlExpression: chart.where };
   const range = {
     expressionType: 'SIMPLE',
     clause: 'WHERE',
-    subject: time,
+    subject: chart.time,
     operator: 'TEMPORAL_RANGE',
     comparator: rangeOf(chart),
   };
-  return [...(chart.where === undefined ? [] : [where]), ...(time === null ? [] : [range])];
+  return [...(chart.where === undefined ? [] : [where]), ...(chart.time === null ? [] : [range])];
 }
 
 /** What the chart asks for, as Superset's own pages ask. */
 export function queryOf(chart: Chart): object {
-  const time = timeOf(chart);
+  const { kind, columns, key, metrics, time, where, order } = chart;
   return {
-    columns: [...groupsOf(chart), ...keyOf(chart)].map((name) => (isAxis(chart, name) ? axisColumn(name) : name)),
-    metrics: metricsOf(chart),
+    columns: [...columns, ...key].map((name) => (isDayOf(chart, name) ? axisColumn(name) : name)),
+    metrics,
     filters: time === null ? [] : [{ col: time, op: 'TEMPORAL_RANGE', val: rangeOf(chart) }],
-    extras: { having: '', where: chart.where === undefined ? '' : `(${chart.where})` },
-    orderby: orderOf(chart).map(({ name, isDescending }) => [name, !isDescending]),
-    row_limit: limitOf(chart),
+    extras: { having: '', where: where === undefined ? '' : `(${where})` },
+    orderby: order.map(({ name, isDescending }) => [name, !isDescending]),
+    row_limit: LIMITS[kind],
   };
 }
-
-const isAxis = (chart: Chart, name: ColumnName): boolean =>
-  chart.kind !== 'bar' && 'axis' in chart && chart.axis === name;
 
 function axisColumn(name: ColumnName): object {
   return { columnType: 'BASE_AXIS', expressionType: 'SQL', label: name, sqlExpression: name, timeGrain: GRAIN };
@@ -56,43 +52,33 @@ export function drawing(chart: Chart): { readonly type: string; readonly params:
   return { type: chart.kind === 'line' ? 'echarts_timeseries_line' : 'echarts_timeseries_bar', params: trend(chart) };
 }
 
-function bigNumber({ metric, subtitle = '', isBad }: ValueChart): object {
-  const aboveZero = { operator: '>', targetValue: 0, column: metricLabel(metric), colorScheme: STATUS_COLORS.FAIL };
+function bigNumber(chart: Chart): object {
+  const { metrics, subtitle = '', isBad } = chart;
   return {
-    metric,
+    metric: metrics[0],
     subtitle,
     header_font_size: 0.5,
     subtitle_font_size: 0.15,
-    y_axis_format: FORMATS[metricOf(metric).unit],
-    ...(isBad === undefined ? {} : { conditional_formatting: [aboveZero] }),
+    y_axis_format: FORMATS[unitOf(chart)],
+    ...(isBad === undefined ? {} : { conditional_formatting: metrics.map(redAboveZero) }),
   };
 }
+
+const redAboveZero = (metric: BiMetricName): object => ({
+  ...{ operator: '>', targetValue: 0, column: metricLabel(metric), colorScheme: STATUS_COLORS.FAIL },
+});
+
+/** The unit of a number, or of the axis of numbers. */
+const unitOf = ({ metrics }: Chart) => metrics.map((metric) => metricOf(metric).unit)[0] ?? 'count';
 
 /** Few have many environments. */
 export const isShortTable = ({ kind, dataset }: Chart): boolean => kind === 'table' && dataset === 'environments';
 
-/** Without metrics of its own, a list is sorted by its first column of order. */
-function table(chart: TableChart): object {
-  const { columns, metrics = [] } = chart;
-  const key = keyOf(chart);
-  const [first] = orderOf(chart);
-  const { name, isDescending } = first as NonNullable<typeof first>;
+function table(chart: Chart): object {
+  const { columns, key } = chart;
   const isShort = isShortTable(chart);
-  const isMetric = metrics.some((metric) => metric === name);
   return {
-    query_mode: 'aggregate',
-    groupby: [...columns, ...key],
-    metrics,
-    timeseries_limit_metric: isMetric
-      ? name
-      : {
-          expressionType: 'SQL',
-          sqlExpression: `${isDescending ? 'max' : 'min'}(${name})`,
-          label: 'order',
-          hasCustomLabel: true,
-        },
-    order_desc: isDescending,
-    row_limit: limitOf(chart),
+    ...rowsOf(chart),
     include_search: !isShort,
     page_length: isShort ? 0 : 20,
     show_cell_bars: false,
@@ -102,6 +88,25 @@ function table(chart: TableChart): object {
       ...Object.fromEntries(key.map((column) => [column, { visible: false }])),
     },
     conditional_formatting: columns.filter(isStatus).flatMap(statusColors),
+  };
+}
+
+/** The rows of a table, sorted by the first of its order. */
+function rowsOf({ kind, columns, key, metrics, order: [first] }: Chart): object {
+  const { name, isDescending } = first as NonNullable<typeof first>;
+  const extreme = {
+    expressionType: 'SQL',
+    sqlExpression: `${isDescending ? 'max' : 'min'}(${name})`,
+    label: 'order',
+    hasCustomLabel: true,
+  };
+  return {
+    query_mode: 'aggregate',
+    groupby: [...columns, ...key],
+    metrics,
+    timeseries_limit_metric: metrics.some((metric) => metric === name) ? name : extreme,
+    order_desc: isDescending,
+    row_limit: LIMITS[kind],
   };
 }
 
@@ -132,33 +137,30 @@ function columnConfig(name: ColumnName): object {
  * A table whose numbers have bars: of Superset's own horizontal bars, a click takes the number for the name, and so
  * filters everything away.
  */
-function bars(chart: BarChart): object {
-  const { axis, metric } = chart;
+function bars(chart: Chart): object {
+  const names = chart.columns.map((name) => [name, { columnWidth: 150 }]);
+  const numbers = chart.metrics.map((metric) => [metric, { d3NumberFormat: FORMATS[metricOf(metric).unit] }]);
   return {
-    query_mode: 'aggregate',
-    groupby: [axis],
-    metrics: [metric],
-    timeseries_limit_metric: metric,
-    order_desc: true,
-    row_limit: limitOf(chart),
+    ...rowsOf(chart),
     show_cell_bars: true,
     color_pn: false,
-    column_config: { [axis]: { columnWidth: 150 }, [metric]: { d3NumberFormat: FORMATS[metricOf(metric).unit] } },
+    column_config: Object.fromEntries([...names, ...numbers]),
   };
 }
 
-function trend(chart: TrendChart): object {
-  const { kind, axis, metrics, series } = chart;
-  const units = metrics.map((metric) => metricOf(metric).unit);
+function trend(chart: Chart): object {
+  const { kind, metrics } = chart;
+  const [axis, ...series] = chart.columns;
+  const unit = unitOf(chart);
   return {
     x_axis: axis,
     time_grain_sqla: GRAIN,
     metrics,
-    groupby: series === undefined ? [] : [series],
-    row_limit: limitOf(chart),
-    y_axis_format: FORMATS[units[0] ?? 'count'],
+    groupby: series,
+    row_limit: LIMITS[kind],
+    y_axis_format: FORMATS[unit],
     x_axis_time_format: '%d %b',
     ...(kind === 'line' ? { markerEnabled: true } : { stack: 'Stack' }),
-    ...(units[0] === 'fraction' ? { truncateYAxis: true, y_axis_bounds: [null, 1] } : {}),
+    ...(unit === 'fraction' ? { truncateYAxis: true, y_axis_bounds: [null, 1] } : {}),
   };
 }

@@ -114,11 +114,11 @@ function supersetDataset(id: string, dataset: Dataset, { mirror, dialect, uuid }
     description: dataset.description,
     schema: mirrorSchema(mirror),
     sql: datasetSql(dataset, dialect),
-    main_dttm_col: dataset.time,
+    main_dttm_col: dataset.time ?? null,
     uuid: uuid(`dataset/${id}`),
     database_uuid: uuid('database'),
     columns: columns.map((name) => datasetColumn(name, dialect)),
-    metrics: dataset.metrics.map((name) => datasetMetric(name, dataset)),
+    metrics: (dataset.metrics ?? []).map((name) => datasetMetric(name, dataset)),
     version: VERSION,
   };
 }

@@ -5,7 +5,7 @@ import { METRICS } from '../../schema/metrics.ts';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from '../../src/bi/dialect.ts';
 import { placesOf, TABS } from '../../src/bi/layout.ts';
-import { answerColumnsOf, chartSql, groupsOf, metricsOf } from '../../src/bi/query.ts';
+import { answerColumnsOf, chartSql } from '../../src/bi/query.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import { folder, obsync } from '../cli/setup.ts';
 import { type BothMirrors, startBothMirrors } from './both-mirrors.ts';
@@ -115,7 +115,7 @@ describe('the query of each chart', () => {
 
   test.each(withAxes)('each series has one point per position on the axis: %s', (_, chart, sql) => {
     const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
-    const points = rows.map((row) => JSON.stringify(groupsOf(chart).map((name) => row[name])));
+    const points = rows.map((row) => JSON.stringify(chart.columns.map((name) => row[name])));
     expect(new Set(points).size).toBe(points.length);
   });
 });
@@ -174,7 +174,7 @@ describe('the list of charts', () => {
   });
 
   test('it uses every metric of the dictionary', () => {
-    const used = Object.values<Chart>(CHARTS).flatMap((chart) => metricsOf(chart));
+    const used = Object.values<Chart>(CHARTS).flatMap(({ metrics }) => metrics);
     expect(used).toEqual(expect.arrayContaining(Object.keys(METRICS)));
   });
 

@@ -1,7 +1,8 @@
 import type { Database } from 'better-sqlite3';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
+import { DATASETS } from '../../src/bi/datasets.ts';
 import { SQLITE } from '../../src/bi/dialect.ts';
-import { chartSql, datasetOf, groupsOf, metricsOf, timeOf } from '../../src/bi/query.ts';
+import { chartSql } from '../../src/bi/query.ts';
 
 /** A filter of the dashboard, as Superset's pages add it to the query of a chart. */
 interface SupersetFilter {
@@ -33,16 +34,16 @@ export function supersetQuestions(mirror: Database, choices: readonly Choice[]):
 }
 
 function isFor(chart: Chart, { env, owner, range }: Choice): boolean {
-  const { select } = datasetOf(chart);
+  const { select } = DATASETS[chart.dataset];
   return (
     (env === undefined || 'env_name' in select) &&
     (owner === undefined || 'owner' in select) &&
-    (range === undefined || timeOf(chart) !== null)
+    (range === undefined || chart.time !== null)
   );
 }
 
 function questionOf(mirror: Database, chart: Chart, { env, owner, range }: Choice): SupersetQuestion {
-  const time = timeOf(chart);
+  const { time } = chart;
   const filters: SupersetFilter[] = [
     ...(env === undefined ? [] : [{ col: 'env_name', op: 'IN', val: [env] } as const]),
     ...(owner === undefined ? [] : [{ col: 'owner', op: 'IN', val: [owner] } as const]),
@@ -59,7 +60,7 @@ function questionOf(mirror: Database, chart: Chart, { env, owner, range }: Choic
   return {
     chart: chart.title,
     filters,
-    names: [...groupsOf(chart), ...metricsOf(chart)],
+    names: [...chart.columns, ...chart.metrics],
     rows: mirror
       .prepare(chartSql(chart, SQLITE, conditions))
       .raw()
