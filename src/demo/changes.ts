@@ -2,7 +2,7 @@ import { latestTestExecutions, testExecutions, tests } from '../../schema/data-t
 import { instantOfMs } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { dbtTest, type TestRow } from './checks.ts';
-import { type AssetRow, addNode, type ColumnRow, type SampleAsset } from './estate.ts';
+import { type AssetRow, addNode, type ColumnRow, copyOf, type SampleAsset } from './estate.ts';
 import { insertEstate, insertInto, type SampleScene } from './insert.ts';
 import { randomOf } from './random.ts';
 import { rewireColumns } from './rewire.ts';
@@ -11,19 +11,8 @@ import type { SampleOptions } from './sample.ts';
 import { rescore } from './scores.ts';
 import { NEWCOMERS, REVISED_NOTES } from './vocabulary.ts';
 
-export interface SampleChanges {
-  readonly assetsEdited: number;
-  readonly assetsAdded: number;
-  readonly columnsAdded: number;
-  readonly testsAdded: number;
-  readonly assetsDeleted: number;
-  readonly columnsDeleted: number;
-  readonly testsDeleted: number;
-  readonly columnsChanged: number;
-  /** Columns that now derive from other columns. */
-  readonly columnsRewired: number;
-  readonly testRuns: number;
-}
+/** How many of what has changed. */
+export type SampleChanges = ReturnType<typeof changeEnvironment>;
 
 const SHARES = {
   hour: [
@@ -52,9 +41,8 @@ export function changeSample(
   return connection.transaction(() => {
     const parts = SHARES[span].map((share, i) => {
       const random = randomOf((seed * 31 + i) ^ Math.floor(nowMs / 1000));
-      const { env } = share;
-      const estate = { env, platform: 'snowflake', random, nowMs, latestMs: nowMs, syncs: 1, nodes: [] };
-      const scene = { connection, insert: insertInto(connection), estate, env, now: instantOfMs(nowMs) };
+      const estate = { env: share.env, random, nowMs, latestMs: nowMs, syncs: 1, nodes: [] };
+      const scene = { ...estate, connection, insert: insertInto(connection), now: instantOfMs(nowMs) };
       return changeEnvironment(scene, share);
     });
     connection.prepare('update mirror_environments set mirrored_at = ?').run(instantOfMs(nowMs));
@@ -62,10 +50,10 @@ export function changeSample(
   })();
 }
 
-function changeEnvironment(scene: SampleScene, share: ChangeShare): SampleChanges {
+function changeEnvironment(scene: SampleScene, share: ChangeShare) {
   const { connection, env, now } = scene;
   const deleted = deleteAssets(scene, share.deleted);
-  const counts = {
+  const changes = {
     assetsEdited: editAssets(scene, share.edited),
     columnsChanged: changeColumns(scene, share.columns),
     columnsRewired: rewireColumns(scene, share.rewired),
@@ -74,10 +62,10 @@ function changeEnvironment(scene: SampleScene, share: ChangeShare): SampleChange
     ...deleted,
   };
   connection.prepare('update environments set last_synced_at = ?, mirrored_at = ? where id = ?').run(now, now, env);
-  return counts;
+  return changes;
 }
 
-function editAssets({ connection, estate: { random }, env, now }: SampleScene, count: number): number {
+function editAssets({ connection, random, env, now }: SampleScene, count: number): number {
   const ids = connection
     .prepare("select id from assets where env_id = ? and deleted_at is null and kind in ('table', 'bi') order by id")
     .pluck()
@@ -90,7 +78,7 @@ function editAssets({ connection, estate: { random }, env, now }: SampleScene, c
   return edited.length;
 }
 
-function changeColumns({ connection, estate: { random }, env, now }: SampleScene, count: number): number {
+function changeColumns({ connection, random, env, now }: SampleScene, count: number): number {
   const rows = connection
     .prepare(
       'select id, data_type from columns where env_id = ? and deleted_at is null and data_type in (?, ?) order by id',
@@ -105,78 +93,63 @@ function changeColumns({ connection, estate: { random }, env, now }: SampleScene
   return changed.length;
 }
 
-function addTables(
-  scene: SampleScene,
-  count: number,
-): Pick<SampleChanges, 'assetsAdded' | 'columnsAdded' | 'testsAdded'> {
-  const { connection, insert, estate, env } = scene;
+function addTables(scene: SampleScene, count: number) {
+  const { connection, insert, random, env, nodes } = scene;
   const facts = connection
     .prepare(
       "select * from assets where env_id = ? and deleted_at is null and name like 'fct\\_%' escape '\\' order by id",
     )
     .all(env) as AssetRow[];
-  for (const fact of estate.random.some(facts, count)) addTable(scene, fact);
-  const added = estate.nodes.map((node) => dbtTest(estate, node, 'unique', node.columns[0]?.row.name as string));
-  insertEstate(insert, estate);
-  insert(
-    tests,
-    added.map((test) => ({ ...test, disabled: 0 })),
-  );
+  for (const fact of random.some(facts, count)) addTable(scene, fact);
+  const added = nodes.map((node) => ({
+    ...dbtTest(scene, node, 'unique', node.columns[0]?.row.name as string),
+    disabled: 0,
+  }));
+  insertEstate(insert, scene);
+  insert(tests, added);
   return {
-    assetsAdded: estate.nodes.length,
-    columnsAdded: estate.nodes.reduce((total, node) => total + node.columns.length, 0),
+    assetsAdded: nodes.length,
+    columnsAdded: nodes.reduce((total, node) => total + node.columns.length, 0),
     testsAdded: added.length,
   };
 }
 
 /** Adds a report over a fact table, with some of its columns. */
-function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): void {
+function addTable(scene: SampleScene, fact: AssetRow): void {
+  const { connection, random, env } = scene;
   const rows = connection
     .prepare('select * from columns where env_id = ? and asset_id = ? and deleted_at is null order by rowid')
     .all(env, fact.id) as ColumnRow[];
   const source: SampleAsset = { asset: fact, columns: rows.map((row) => ({ row, from: [] })), from: [] };
   const taken = connection.prepare('select 1 from assets where env_id = ? and id = ?');
-  const first = `${(fact.name as string).replace('fct_', 'rpt_')}_${estate.random.pick(NEWCOMERS)}`;
+  const first = `${(fact.name as string).replace('fct_', 'rpt_')}_${random.pick(NEWCOMERS)}`;
   let name = first;
   for (let i = 2; taken.get(env, `model.jaffle_shop.${name}`) !== undefined; i += 1) name = `${first}_${i}`;
   const { kind, source_type, data_platform, db_name, schema_name, path } = fact;
   const plan = {
+    ...{ kind, source_type, data_platform, db_name, schema_name, path },
     id: `model.jaffle_shop.${name}`,
     name,
-    kind,
-    source_type,
-    data_platform,
-    db_name,
-    schema_name,
     table_name: name,
     materialization: 'table',
-    path,
     owners: JSON.parse(fact.owners ?? '[]'),
     tags: ['mart', 'new'],
   };
-  const columns = source.columns.slice(0, 6).map((column) => ({
-    name: column.row.name as string,
-    type: column.row.data_type ?? 'VARCHAR',
-    from: [column],
-  }));
-  addNode(estate, plan, columns, [source]);
+  addNode(scene, plan, [source], source.columns.slice(0, 6).map(copyOf));
 }
 
 /** Only the newest leaves are deleted, so the rest stays, however many changes there are. */
 const NEWEST = 20;
 
-function deleteAssets(
-  scene: SampleScene,
-  count: number,
-): Pick<SampleChanges, 'assetsDeleted' | 'columnsDeleted' | 'testsDeleted'> {
-  const { connection, estate, env } = scene;
+function deleteAssets(scene: SampleScene, count: number) {
+  const { connection, random, env } = scene;
   const ends = connection
     .prepare(`select id from assets a where env_id = ? and deleted_at is null and kind = 'table'
       and not exists (select 1 from asset_lineage l where l.env_id = a.env_id and l.upstream_asset_id = a.id)
       order by rowid desc limit ?`)
     .pluck()
     .all(env, NEWEST) as string[];
-  const gone = estate.random.some(ends, count).map((id) => deleteAsset(scene, id));
+  const gone = random.some(ends, count).map((id) => deleteAsset(scene, id));
   return {
     assetsDeleted: gone.length,
     columnsDeleted: gone.reduce((total, { columns }) => total + columns, 0),
@@ -209,8 +182,8 @@ const TURN = { toBad: 0.06, toPass: 0.4 };
 const RUN_STARTED_MS = 240_000;
 
 /** New runs of enabled tests. Most end as before, some change their status. */
-function runTests({ connection, insert, estate, env, now }: SampleScene, count: number): number {
-  const { random, nowMs } = estate;
+function runTests(scene: SampleScene, count: number): number {
+  const { connection, insert, random, env, now, nowMs } = scene;
   const candidates = connection
     .prepare(`select t.*, l.sub_type, l.status, l.sub_test_unique_id from latest_test_executions l
       join tests t on t.env_id = l.env_id and t.id = l.test_id
@@ -233,7 +206,7 @@ function runTests({ connection, insert, estate, env, now }: SampleScene, count: 
   const stamped = runs.map((run) => ({ ...run, synced_at: now }));
   insert(latestTestExecutions, stamped);
   insert(testExecutions, stamped);
-  rescore({ connection, insert, env }, [...new Set(due.map((test) => test.asset_id as string))], nowMs);
+  rescore(scene, [...new Set(due.map((test) => test.asset_id as string))]);
   return runs.length;
 }
 

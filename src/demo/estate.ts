@@ -1,5 +1,6 @@
 import type { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { instantOfMs } from '../core/time/instant.ts';
+import type { SampleDomain } from './domains.ts';
 import type { SeededRandom } from './random.ts';
 
 export type AssetRow = typeof assets.$inferInsert;
@@ -14,13 +15,18 @@ const PASS_EVERY_MS = 6 * HOUR_MS;
 /** An environment under construction. */
 export interface SampleEstate {
   readonly env: string;
-  readonly platform: string;
   readonly random: SeededRandom;
   readonly nowMs: number;
   /** The time of the service's newest sync, and how many of its syncs the objects come from. */
   readonly latestMs: number;
   readonly syncs: number;
   readonly nodes: SampleAsset[];
+}
+
+/** A domain of it, whose tables are in a warehouse of this platform. */
+export interface SampleDomainEstate extends SampleEstate {
+  readonly domain: SampleDomain;
+  readonly platform: string;
 }
 
 /** An asset with its columns, and what both derive from. */
@@ -41,6 +47,13 @@ export interface ColumnPlan {
   readonly from: readonly SampleColumn[];
 }
 
+/** A column that shows this one as it is. */
+export const copyOf = (column: SampleColumn): ColumnPlan => ({
+  name: column.row.name as string,
+  type: column.row.data_type as string,
+  from: [column],
+});
+
 /** An asset before the environment and the times are added. */
 export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'tags'> & {
   readonly owners: readonly string[];
@@ -50,8 +63,8 @@ export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'ta
 export function addNode(
   estate: SampleEstate,
   plan: AssetPlan,
-  columns: readonly ColumnPlan[],
   from: readonly SampleAsset[],
+  columns: readonly ColumnPlan[] = [],
 ): SampleAsset {
   const times = timesOf(estate);
   const { synced_at } = times;
@@ -86,23 +99,16 @@ function timesOf(estate: SampleEstate) {
 }
 
 export function assetEdges({ env, nowMs, nodes }: SampleEstate): AssetEdge[] {
-  const mirrored_at = instantOfMs(nowMs);
-  const edge = (from: SampleAsset, to: SampleAsset) => ({
-    env_id: env,
-    upstream_asset_id: from.asset.id,
-    downstream_asset_id: to.asset.id,
-    mirrored_at,
-  });
-  return nodes.flatMap((node) => node.from.map((source) => edge(source, node)));
+  const own = { env_id: env, mirrored_at: instantOfMs(nowMs) };
+  return nodes.flatMap(({ asset, from }) =>
+    from.map((source) => ({ ...own, upstream_asset_id: source.asset.id, downstream_asset_id: asset.id })),
+  );
 }
 
 export function columnEdges({ env, nowMs, nodes }: SampleEstate): ColumnEdge[] {
-  const mirrored_at = instantOfMs(nowMs);
-  const edge = (from: SampleColumn, to: SampleColumn) => ({
-    env_id: env,
-    upstream_column_id: from.row.id,
-    downstream_column_id: to.row.id,
-    mirrored_at,
-  });
-  return nodes.flatMap(({ columns }) => columns.flatMap((column) => column.from.map((source) => edge(source, column))));
+  const own = { env_id: env, mirrored_at: instantOfMs(nowMs) };
+  const columns = nodes.flatMap((node) => node.columns);
+  return columns.flatMap(({ row, from }) =>
+    from.map((source) => ({ ...own, upstream_column_id: source.row.id, downstream_column_id: row.id })),
+  );
 }

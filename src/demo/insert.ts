@@ -8,11 +8,9 @@ import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
 /** An environment that is being changed. Rows that change now were synced now. */
-export interface SampleScene {
+export interface SampleScene extends SampleEstate {
   readonly connection: Database.Database;
   readonly insert: InsertRows;
-  readonly estate: SampleEstate;
-  readonly env: string;
   readonly now: string;
 }
 
@@ -28,14 +26,10 @@ export function insertInto(connection: Database.Database): InsertRows {
 }
 
 export function insertEstate(rows: InsertRows, estate: SampleEstate): void {
-  rows(
-    assets,
-    estate.nodes.map(({ asset }) => asset),
-  );
-  rows(
-    columns,
-    estate.nodes.flatMap((node) => node.columns.map(({ row }) => row)),
-  );
+  const assetRows = estate.nodes.map(({ asset }) => asset);
+  const columnRows = estate.nodes.flatMap((node) => node.columns.map(({ row }) => row));
+  rows(assets, assetRows);
+  rows(columns, columnRows);
   rows(assetLineage, assetEdges(estate));
   rows(columnLineage, columnEdges(estate));
 }

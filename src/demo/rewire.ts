@@ -11,14 +11,14 @@ interface SampleEdge {
  * read again.
  */
 export function rewireColumns(scene: SampleScene, count: number): number {
-  const { connection, estate, env, now } = scene;
+  const { connection, random, env, now } = scene;
   const edges = connection
     .prepare(`select upstream_column_id, min(downstream_column_id) as downstream_column_id from column_lineage l
       join columns c on c.env_id = l.env_id and c.id = l.downstream_column_id and c.deleted_at is null
       where l.env_id = ? group by upstream_column_id order by 1`)
     .all(env) as SampleEdge[];
   const byDownstream = new Map(edges.map((edge) => [edge.downstream_column_id, edge]));
-  const rewired = estate.random.some([...byDownstream.values()], count);
+  const rewired = random.some([...byDownstream.values()], count);
   const touch = connection.prepare('update columns set synced_at = ?, mirrored_at = ? where env_id = ? and id = ?');
   rewired.forEach((edge, i) => {
     if (i === 0) cutOff(scene, edge);
@@ -34,7 +34,7 @@ function cutOff({ connection, env }: SampleScene, { downstream_column_id }: Samp
     .run(env, downstream_column_id);
 }
 
-function swap({ connection, estate, env, now }: SampleScene, edge: SampleEdge): void {
+function swap({ connection, random, env, now }: SampleScene, edge: SampleEdge): void {
   const values = { env, now, ...edge };
   const siblings = connection
     .prepare(`select c.id from columns c join columns old on old.env_id = c.env_id and old.id = @upstream_column_id
@@ -51,5 +51,5 @@ function swap({ connection, estate, env, now }: SampleScene, edge: SampleEdge): 
   connection
     .prepare(`insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at)
       values (@env, @sibling, @downstream_column_id, @now)`)
-    .run({ ...values, sibling: estate.random.pick(siblings) });
+    .run({ ...values, sibling: random.pick(siblings) });
 }

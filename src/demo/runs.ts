@@ -1,7 +1,7 @@
 import type { latestTestExecutions } from '../../schema/data-tests.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import { DIMENSION_OF, isHosted, type TestRow } from './checks.ts';
-import { DAY_MS, HOUR_MS } from './estate.ts';
+import { DAY_MS, HOUR_MS, type SampleEstate } from './estate.ts';
 import type { SeededRandom } from './random.ts';
 import { EXCEPTIONS } from './vocabulary.ts';
 
@@ -20,15 +20,15 @@ interface FailurePeriod {
 const CALM: FailurePeriod = { status: 'PASS', since: 0, until: 0 };
 
 /** Two weeks of daily runs of every sub-test, the newest first. */
-export function runsOf(test: TestRow, random: SeededRandom, times: { latestMs: number; nowMs: number }): RunRow[][] {
-  const startMs = times.latestMs - 2 * HOUR_MS;
+export function runsOf(test: TestRow, { random, latestMs, nowMs }: SampleEstate): RunRow[][] {
+  const latestStartMs = latestMs - 2 * HOUR_MS;
   const days = Array.from({ length: HISTORY_DAYS }, (_, day) => day).slice(test.disabled === 1 ? DISABLED_FOR_DAYS : 0);
   return subTypesOf(test).map((subType) => {
     const trouble = troubleOf(test, random);
     return days.map((day) => {
       const status = day <= trouble.since && day >= trouble.until ? trouble.status : 'PASS';
-      const time = { startMs: startMs - day * DAY_MS + random.whole(HOUR_MS), nowMs: times.nowMs };
-      return runOf(test, subType, status, { random: random, ...time });
+      const startMs = latestStartMs - day * DAY_MS + random.whole(HOUR_MS);
+      return runOf(test, subType, status, { random, startMs, nowMs });
     });
   });
 }

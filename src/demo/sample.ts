@@ -41,7 +41,6 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
     PLACES.forEach((place, i) => {
       const estate: SampleEstate = {
         env: place.id,
-        platform: place.platform,
         random: randomOf(seed * 31 + i),
         nowMs,
         latestMs: nowMs - QUIET_MS,
@@ -50,8 +49,10 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
       };
       insert(mirrorEnvironments, [{ env_id: place.id, mirrored_at: instantOfMs(nowMs), last_mark: 0 }]);
       insert(environments, [environmentRow(place, estate)]);
-      for (const domain of DOMAINS.slice(0, place.domains))
-        buildDashboards(estate, domain, buildDomain(estate, domain));
+      for (const domain of DOMAINS.slice(0, place.domains)) {
+        const within = { ...estate, domain, platform: place.platform };
+        buildDashboards(within, buildDomain(within));
+      }
       insertEstate(insert, estate);
       insertTests(insert, estate, buildTests(estate));
     });
@@ -63,28 +64,24 @@ function environmentRow({ id, name, cron, platform }: (typeof PLACES)[number], {
   return { id, name, cron, warehouse_type: platform, ...synced, mirrored_at: instantOfMs(nowMs) };
 }
 
-function insertTests(insertRows: InsertRows, estate: SampleEstate, rows: readonly TestRow[]): void {
-  const runs = rows.map((test) => ({ test, of: runsOf(test, estate.random, estate) }));
-  insertRows(tests, rows);
-  insertRows(
-    testExecutions,
-    runs.flatMap(({ of }) => of.flat()),
-  );
-  insertRows(
-    latestTestExecutions,
-    runs.flatMap(({ of }) => latest(of)),
-  );
+function insertTests(insert: InsertRows, estate: SampleEstate, rows: readonly TestRow[]): void {
+  const runs = rows.map((test) => ({ test, of: runsOf(test, estate) }));
+  const all = runs.flatMap(({ of }) => of.flat());
+  insert(tests, rows);
+  insert(testExecutions, all);
+  insert(latestTestExecutions, latest(runs));
   const enabled = runs.filter(({ test }) => test.disabled === 0);
   const byAsset = [...Map.groupBy(enabled, ({ test }) => test.asset_id as string)].map(([asset_id, group]) => ({
     env_id: estate.env,
     asset_id,
-    runs: group.flatMap(({ of }) => latest(of)),
+    runs: latest(group),
   }));
   const { totals, dimensions } = scoresOf(byAsset, estate.latestMs, estate.nowMs);
-  insertRows(assetHealthScores, totals);
-  insertRows(assetHealthScoreDimensions, dimensions);
+  insert(assetHealthScores, totals);
+  insert(assetHealthScoreDimensions, dimensions);
 }
 
-function latest(runs: readonly RunRow[][]): RunRow[] {
-  return runs.flatMap((ofSubTest) => ofSubTest.slice(0, 1));
+/** The newest run of each sub-test. */
+function latest(runs: readonly { readonly of: readonly RunRow[][] }[]): RunRow[] {
+  return runs.flatMap(({ of }) => of.flatMap((ofSubTest) => ofSubTest.slice(0, 1)));
 }

@@ -24,11 +24,7 @@ export function scoresOf(assets: readonly AssetRuns[], atMs: number, nowMs: numb
 }
 
 /** Replaces the scores of these assets with those of the current hour. */
-export function rescore(
-  { connection, insert, env }: Pick<SampleScene, 'connection' | 'insert' | 'env'>,
-  assetIds: readonly string[],
-  nowMs: number,
-): void {
+export function rescore({ connection, insert, env, nowMs }: SampleScene, assetIds: readonly string[]): void {
   const latest = connection.prepare(`select l.* from tests t
     join latest_test_executions l on l.env_id = t.env_id and l.test_id = t.id
     where t.env_id = ? and t.asset_id = ? and t.disabled = 0 and t.deleted_at is null order by l.sub_test_unique_id`);

@@ -1,5 +1,11 @@
-import type { SampleDomain } from './domains.ts';
-import { addNode, type ColumnPlan, type SampleAsset, type SampleColumn, type SampleEstate } from './estate.ts';
+import {
+  addNode,
+  type ColumnPlan,
+  copyOf,
+  type SampleAsset,
+  type SampleColumn,
+  type SampleDomainEstate,
+} from './estate.ts';
 import { ENTITY_NOTES, GRAINS } from './vocabulary.ts';
 
 /** The tables of a domain that dashboards are built on. */
@@ -15,33 +21,30 @@ interface WarehouseLayer {
   readonly materializations: readonly string[];
 }
 
-const STAGING: WarehouseLayer = { name: 'staging', tags: ['staging'], materializations: ['view'] };
-const INTERMEDIATE: WarehouseLayer = {
-  name: 'intermediate',
-  tags: [],
-  materializations: ['view', 'ephemeral', 'table'],
-};
 const MARTS: WarehouseLayer = { name: 'marts', tags: ['mart'], materializations: ['table', 'incremental'] };
 
+/** The other layers, by the prefix of their models. */
+const LAYERS: Readonly<Record<string, WarehouseLayer>> = {
+  stg: { name: 'staging', tags: ['staging'], materializations: ['view'] },
+  int: { name: 'intermediate', tags: [], materializations: ['view', 'ephemeral', 'table'] },
+};
+
 /** Builds a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
-export function buildDomain(estate: SampleEstate, domain: SampleDomain): DomainMarts {
-  const connectors = domain.systems.map((system) => addConnector(estate, domain, system));
-  const unions = domain.entities.map((entity) => {
-    const shape = rawShape(estate, domain, entity);
+export function buildDomain(estate: SampleDomainEstate): DomainMarts {
+  const { systems, entities } = estate.domain;
+  const connectors = systems.map((system) => addConnector(estate, system));
+  const unions = entities.map((entity) => {
+    const shape = rawShape(estate, entity);
     const staged = connectors.map((connector, i) => {
-      const system = domain.systems[i] as string;
-      return addStaging(estate, domain, system, addRaw(estate, domain, { system, entity, shape }, connector));
+      const system = systems[i] as string;
+      return addStaging(estate, system, addRaw(estate, { system, entity, shape }, connector));
     });
-    return addModel(estate, domain, INTERMEDIATE, {
-      name: `int_${entity}_unioned`,
-      columns: merged(staged),
-      from: staged,
-    });
+    return addModel(estate, `int_${entity}_unioned`, staged, merged(staged));
   });
-  const joined = unions.slice(1, 5).map((union, i) => addJoined(estate, domain, [union, unions[i] as SampleAsset]));
-  const facts = unions.map((union, i) => addFact(estate, domain, joined[i - 1] ?? union, i));
-  const reports = facts.slice(0, 7).map((fact, i) => addReport(estate, domain, fact, GRAINS[i % 3] as string));
-  addSemantic(estate, domain, facts.slice(0, 3));
+  const joined = unions.slice(1, 5).map((union, i) => addJoined(estate, union, unions[i] as SampleAsset));
+  const facts = unions.map((union, i) => addFact(estate, joined[i - 1] ?? union, i));
+  const reports = facts.slice(0, 7).map((fact, i) => addReport(estate, fact, GRAINS[i % 3] as string));
+  addSemantic(estate, facts.slice(0, 3));
   return { facts, reports };
 }
 
@@ -51,25 +54,17 @@ const singular = (entity: string) =>
     .replace(/(ss|x|ch)es$/, '$1')
     .replace(/s$/, '');
 
-function addConnector(estate: SampleEstate, { team, tags }: SampleDomain, system: string): SampleAsset {
+function addConnector(estate: SampleDomainEstate, system: string): SampleAsset {
+  const { team, tags } = estate.domain;
   const name = `${system} connector`;
-  return addNode(
-    estate,
-    { id: `fivetran.connector.${system}`, name, kind: 'etl', source_type: 'fivetran', owners: [team], tags },
-    [],
-    [],
-  );
+  const place = { id: `fivetran.connector.${system}`, name, kind: 'etl', source_type: 'fivetran' };
+  return addNode(estate, { ...place, owners: [team], tags }, []);
 }
 
-function rawShape(
-  { random }: SampleEstate,
-  { entities, measures, attributes }: SampleDomain,
-  entity: string,
-): ColumnPlan[] {
-  const parents = random.some(
-    entities.filter((other) => other !== entity),
-    1 + random.whole(2),
-  );
+function rawShape({ random, domain }: SampleDomainEstate, entity: string): ColumnPlan[] {
+  const { entities, measures, attributes } = domain;
+  const others = entities.filter((other) => other !== entity);
+  const parents = random.some(others, 1 + random.whole(2));
   return [
     plan('id', 'VARCHAR'),
     ...parents.map((parent) => plan(`${singular(parent)}_id`, 'VARCHAR')),
@@ -82,8 +77,7 @@ function rawShape(
 }
 
 function addRaw(
-  estate: SampleEstate,
-  domain: SampleDomain,
+  estate: SampleDomainEstate,
   { system, entity, shape }: { system: string; entity: string; shape: readonly ColumnPlan[] },
   connector: SampleAsset,
 ): SampleAsset {
@@ -100,56 +94,47 @@ function addRaw(
     materialization: 'table',
     path: `sources/${system}`,
     owners: ['Data Platform'],
-    tags: ['raw', ...domain.tags],
+    tags: ['raw', ...estate.domain.tags],
   };
-  return addNode(estate, place, columns, [connector]);
+  return addNode(estate, place, [connector], columns);
 }
 
-function addStaging(estate: SampleEstate, domain: SampleDomain, system: string, raw: SampleAsset): SampleAsset {
+function addStaging(estate: SampleDomainEstate, system: string, raw: SampleAsset): SampleAsset {
   const entity = raw.asset.name as string;
   const kept = raw.columns.filter(({ row }) => row.name !== '_fivetran_synced');
-  const columns = kept.map((column) => ({ ...copied(column), name: renamed(column.row.name as string, entity) }));
-  return addModel(estate, domain, STAGING, { name: `stg_${system}__${entity}`, columns, from: [raw] });
+  const columns = kept.map((column) => ({ ...copyOf(column), name: renamed(column.row.name as string, entity) }));
+  return addModel(estate, `stg_${system}__${entity}`, [raw], columns);
 }
 
 /** Unions two tables with the same columns, and adds a column with the table's name. */
 function merged(tables: readonly SampleAsset[]): ColumnPlan[] {
-  const [first, second] = tables as [SampleAsset, SampleAsset];
+  const [first] = tables as [SampleAsset];
   const columns = first.columns.map((column, i) => ({
-    ...copied(column),
-    from: [column, second.columns[i]].filter((c) => c !== undefined),
+    ...copyOf(column),
+    from: tables.flatMap(({ columns }) => columns[i] ?? []),
   }));
   return [...columns, plan('source_system', 'VARCHAR')];
 }
 
-function addJoined(estate: SampleEstate, domain: SampleDomain, from: readonly [SampleAsset, SampleAsset]): SampleAsset {
-  const [left, right] = from;
+function addJoined(estate: SampleDomainEstate, left: SampleAsset, right: SampleAsset): SampleAsset {
   const names = new Set(left.columns.map(({ row }) => row.name));
   const added = right.columns.filter(({ row }) => !names.has(row.name)).slice(0, 4);
   const name = (left.asset.name as string).replace('_unioned', '_enriched');
-  return addModel(estate, domain, INTERMEDIATE, {
-    name,
-    columns: [...left.columns, ...added].map(copied),
-    from,
-  });
+  return addModel(estate, name, [left, right], [...left.columns, ...added].map(copyOf));
 }
 
-function addFact(estate: SampleEstate, domain: SampleDomain, from: SampleAsset, index: number): SampleAsset {
-  const entity = domain.entities[index] as string;
+function addFact(estate: SampleDomainEstate, from: SampleAsset, index: number): SampleAsset {
+  const entity = estate.domain.entities[index] as string;
   const times = from.columns.filter(({ row }) => row.name?.endsWith('_at')).slice(0, 2);
   const columns = [
-    ...from.columns.map(copied),
+    ...from.columns.map(copyOf),
     plan(`is_current_${singular(entity)}`, 'BOOLEAN', times),
     plan('dbt_loaded_at', 'TIMESTAMP_TZ'),
   ];
-  return addModel(estate, domain, MARTS, {
-    name: `${index % 3 === 1 ? 'dim' : 'fct'}_${entity}`,
-    columns,
-    from: [from],
-  });
+  return addModel(estate, `${index % 3 === 1 ? 'dim' : 'fct'}_${entity}`, [from], columns);
 }
 
-function addReport(estate: SampleEstate, domain: SampleDomain, fact: SampleAsset, grain: string): SampleAsset {
+function addReport(estate: SampleDomainEstate, fact: SampleAsset, grain: string): SampleAsset {
   const numbers = fact.columns.filter(({ row }) => row.data_type?.startsWith('NUMBER'));
   const created = fact.columns.filter(({ row }) => row.name === 'created_at');
   const columns = [
@@ -158,26 +143,23 @@ function addReport(estate: SampleEstate, domain: SampleDomain, fact: SampleAsset
     plan('row_count', 'NUMBER(38,0)', fact.columns.slice(0, 1)),
   ];
   const name = `rpt_${(fact.asset.name as string).replace(/^(fct|dim)_/, '')}_${grain}`;
-  return addModel(estate, domain, MARTS, { name, columns, from: [fact] });
+  return addModel(estate, name, [fact], columns);
 }
 
-function addSemantic(estate: SampleEstate, { name, team, tags }: SampleDomain, from: readonly SampleAsset[]): void {
-  const place = {
-    id: `semantic_model.jaffle_shop.${name}`,
-    name: `${name} metrics`,
-    kind: 'semantic',
-    source_type: 'dbt',
-  };
-  addNode(estate, { ...place, path: 'models/semantic', owners: [team], tags }, [], from);
+function addSemantic(estate: SampleDomainEstate, from: readonly SampleAsset[]): void {
+  const { name, team, tags } = estate.domain;
+  const place = { id: `semantic_model.jaffle_shop.${name}`, kind: 'semantic', source_type: 'dbt' };
+  addNode(estate, { ...place, name: `${name} metrics`, path: 'models/semantic', owners: [team], tags }, from);
 }
 
 function addModel(
-  estate: SampleEstate,
-  domain: SampleDomain,
-  layer: WarehouseLayer,
-  { name, columns, from }: { name: string; columns: readonly ColumnPlan[]; from: readonly SampleAsset[] },
+  estate: SampleDomainEstate,
+  name: string,
+  from: readonly SampleAsset[],
+  columns: readonly ColumnPlan[],
 ): SampleAsset {
-  const { random, platform } = estate;
+  const { random, platform, domain } = estate;
+  const layer = LAYERS[name.slice(0, 3)] ?? MARTS;
   const entity = name
     .replace(/^(stg|int|fct|dim|rpt)_(\w+__)?/, '')
     .replace(/_(unioned|enriched)$/, '')
@@ -197,19 +179,13 @@ function addModel(
     owners: random.chance(0.9) ? ownersOf(name, domain.team) : [],
     tags: [...layer.tags, ...domain.tags],
   };
-  return addNode(estate, place, columns, from);
+  return addNode(estate, place, from, columns);
 }
 
 /** Dimensions are used by everyone, so the team shares them. */
 const ownersOf = (name: string, team: string): string[] => (name.startsWith('dim_') ? [team, 'Data Platform'] : [team]);
 
 const plan = (name: string, type: string, from: readonly SampleColumn[] = []): ColumnPlan => ({ name, type, from });
-
-const copied = (column: SampleColumn): ColumnPlan => ({
-  name: column.row.name as string,
-  type: column.row.data_type as string,
-  from: [column],
-});
 
 const renamed = (name: string, entity: string) => (name === 'id' ? `${singular(entity)}_key` : name);
 
