@@ -1,27 +1,18 @@
 /** The sample's words that belong to no single domain; no rules. */
 
 /** Names of dashboards and looks, one for each explore. */
-export const VIEWS: readonly string[] = ['Overview', 'Weekly Review', 'Trends', 'Funnel'];
+export const VIEWS = ['Overview', 'Weekly Review', 'Trends', 'Funnel'];
 
-export const REGIONS: readonly string[] = ['EMEA', 'Americas', 'APAC', 'Nordics', 'España', 'Île-de-France'];
+export const REGIONS = ['EMEA', 'Americas', 'APAC', 'Nordics', 'España', 'Île-de-France'];
 
-export const EXPLORE_NAMES: readonly string[] = ['Performance', 'Activity', 'History', 'Quality'];
+export const EXPLORE_NAMES = ['Performance', 'Activity', 'History', 'Quality'];
 
-export const GRAINS: readonly string[] = ['daily', 'weekly', 'monthly'];
+export const GRAINS = ['daily', 'weekly', 'monthly'];
 
 /** Names of tables that appear while the sample changes. */
-export const NEWCOMERS: readonly string[] = [
-  'pilot',
-  'snapshot',
-  'reconciled',
-  'anomalies',
-  'backfill',
-  'by_region',
-  'rolling_28d',
-  'v2',
-];
+export const NEWCOMERS = ['pilot', 'snapshot', 'reconciled', 'anomalies', 'backfill', 'by_region', 'rolling_28d', 'v2'];
 
-export const ENTITY_NOTES: readonly string[] = [
+export const ENTITY_NOTES = [
   'One row per key of {}.',
   'All {} of the last three years, late arrivals included.',
   'Current state of {}; history is in the snapshot of the same name.',
@@ -29,14 +20,14 @@ export const ENTITY_NOTES: readonly string[] = [
   '{} as the source system shows them, renamed and typed.',
 ];
 
-export const REVISED_NOTES: readonly string[] = [
+export const REVISED_NOTES = [
   'Reviewed with the owning team; definitions now match the metric handbook.',
   'Late arrivals are picked up for three days.',
   'Superseded next quarter, see the migration guide.',
   'Grain is one row per key and day.',
 ];
 
-export const EXCEPTIONS: readonly string[] = [
+export const EXCEPTIONS = [
   'Database Error: statement timed out after 600 s',
   'Database Error: insufficient privileges to operate on schema',
   'Compilation Error: depends on a node which was not found',
