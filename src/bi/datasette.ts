@@ -2,7 +2,7 @@ import { basename, extname } from 'node:path';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import type { DescribedTable } from '../../schema/table.ts';
 import { SyncError } from '../core/errors.ts';
-import { CHARTS, type Chart } from './charts.ts';
+import { CHARTS } from './charts.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { SQLITE } from './dialect.ts';
 import { type GeneratedFile, jsonFile, NOTE } from './generated-file.ts';
@@ -20,7 +20,7 @@ export function datasetteFiles({ mirror, pageUrl }: ToolPlaces): GeneratedFile[]
       'Datasette reads files: create one with `obsync copy --to FILE` and name it with --db',
     );
   const dialect = { ...SQLITE, pageUrl };
-  const queries = Object.entries<Chart>(CHARTS).map(([id, chart]) => [
+  const queries = Object.entries(CHARTS).map(([id, chart]) => [
     id,
     { title: chart.title, description: chart.question, sql: chartSql(chart, dialect, []) },
   ]);
@@ -31,16 +31,7 @@ export function datasetteFiles({ mirror, pageUrl }: ToolPlaces): GeneratedFile[]
   return [jsonFile('metadata.json', { about: NOTE, databases: { [name]: database } })];
 }
 
-const FACETS: readonly string[] = [
-  'env_name',
-  'status',
-  'severity',
-  'owner',
-  'kind',
-  'worst_status',
-  'dimension',
-  'stream',
-];
+const FACETS = ['env_name', 'status', 'severity', 'owner', 'kind', 'worst_status', 'dimension', 'stream'];
 
 function described({ description, columns, kind }: DescribedTable): object {
   const facets = columns.map(({ name }) => name).filter((name) => FACETS.includes(name));

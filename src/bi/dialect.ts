@@ -19,28 +19,30 @@ export interface BiDialect {
   readonly daysAgo: (days: number) => string;
 }
 
+/** Tools that need something else replace it. */
+const AS_STORED = {
+  time: (instant: string) => instant,
+  day: (day: string) => day,
+  link: (url: string) => url,
+  pageUrl: null,
+};
+
 /** The mirror file: times and days are text. */
 export const SQLITE: BiDialect = {
   name: 'sqlite',
+  ...AS_STORED,
   relation: (name) => name,
-  time: (instant) => instant,
-  day: (day) => day,
   dayOf: (time) => `substr(${time}, 1, 10)`,
   hoursSince: (instant) => `(julianday('now') - julianday(${instant})) * 24`,
-  link: (url) => url,
-  pageUrl: null,
   daysAgo: (days) => `date('now', '-${days} days')`,
 };
 
 /** Times are `timestamptz`, days `date`. */
 export const postgresqlIn = (schema: string): BiDialect => ({
   name: 'postgresql',
+  ...AS_STORED,
   relation: (name) => `${schema}.${name}`,
-  time: (instant) => instant,
-  day: (day) => day,
   dayOf: (time) => `(${time} at time zone 'UTC')::date`,
   hoursSince: (instant) => `extract(epoch from now() - ${instant}) / 3600`,
-  link: (url) => url,
-  pageUrl: null,
   daysAgo: (days) => `((now() at time zone 'UTC')::date - ${days})`,
 });

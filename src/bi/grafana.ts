@@ -129,7 +129,7 @@ function panel(
 ): Panel {
   const chart: Chart = CHARTS[chartId];
   const datasource = { type: plugin, uid: variable('datasource') };
-  const times = answerColumnsOf(chart).filter(({ type }) => type === 'time' || type === 'day');
+  const times = answerColumnsOf(chart).flatMap(({ name, type }) => (type === 'time' || type === 'day' ? name : []));
   const sql = chartSql(chart, dialect, conditionsOf(chart, dialect));
   return {
     id,
@@ -137,16 +137,7 @@ function panel(
     description: chart.question,
     gridPos,
     datasource,
-    targets: [
-      {
-        refId: 'A',
-        datasource,
-        ...target(
-          sql,
-          times.map(({ name }) => name),
-        ),
-      },
-    ],
+    targets: [{ refId: 'A', datasource, ...target(sql, times) }],
     ...drawingOf(chart, `obsync-${dialect.name}`),
   };
 }

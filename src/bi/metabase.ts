@@ -37,20 +37,13 @@ export function metabaseFiles({ mirror, pageUrl, shipped }: ToolPlaces): Generat
 }
 
 /** What the reader chooses, in the dashboard and in each question that has a tag of this name. */
-const PARAMETERS: readonly {
-  readonly name: string;
-  readonly label: string;
-  readonly type: 'string/=' | 'date/single';
-}[] = [
-  ...FILTERS.map(({ name, label }) => ({ name, label, type: 'string/=' as const })),
+const PARAMETERS = [
+  ...FILTERS.map(({ name, label }) => ({ name, label, type: 'string/=' })),
   { name: 'from', label: 'From', type: 'date/single' },
   { name: 'to', label: 'To', type: 'date/single' },
 ];
 
-interface BothDialects {
-  readonly sqlite: BiDialect;
-  readonly postgres: BiDialect;
-}
+type BothDialects = Readonly<Record<'sqlite' | 'postgres', BiDialect>>;
 
 const inEach = ({ sqlite, postgres }: BothDialects, write: (dialect: BiDialect) => string) => ({
   sqlite: write(sqlite),
@@ -125,33 +118,25 @@ const DISPLAYS = { value: 'scalar', line: 'line', columns: 'bar', bar: 'row', ta
 /** The settings of a question's drawing. */
 function settingsOf(chart: Chart): object {
   const columns = answerColumnsOf(chart);
-  const column_settings = Object.fromEntries(
-    columns.map((column) => [JSON.stringify(['name', column.name]), columnSetting(column)]),
-  );
-  return {
-    column_settings,
-    ...drawingSettings(
-      chart,
-      columns.map(({ name }) => name),
-    ),
-  };
+  const settings = columns.map((column) => [JSON.stringify(['name', column.name]), columnSetting(column)]);
+  const names = columns.map(({ name }) => name);
+  return { column_settings: Object.fromEntries(settings), ...drawingSettings(chart, names) };
 }
 
 function drawingSettings(chart: Chart, columns: readonly string[]): object {
   if (chart.kind === 'value')
     return { 'scalar.field': columns[0], ...(chart.isBad === true ? { 'scalar.segments': [ABOVE_ZERO] } : {}) };
-  if (chart.kind === 'table') return { 'table.column_formatting': columns.flatMap(statusRules) };
+  if (chart.kind === 'table') return { 'table.column_formatting': columns.filter(isStatus).flatMap(statusRules) };
   return {
     'graph.dimensions': chart.columns,
     'graph.metrics': columns.slice(chart.columns.length),
-    ...(chart.kind === 'bar' ? { 'graph.show_values': true } : trendSettings(chart)),
+    ...DRAWING_SETTINGS[chart.kind],
   };
 }
 
 const ABOVE_ZERO = { min: 1, max: Number.MAX_SAFE_INTEGER, color: STATUS_COLORS.FAIL };
 
 function statusRules(column: string): object[] {
-  if (!isStatus(column)) return [];
   return Object.entries(STATUS_COLORS).map(([value, color]) => ({
     ...{ columns: [column], type: 'single', operator: '=', value, color },
     highlight_row: false,
@@ -159,17 +144,16 @@ function statusRules(column: string): object[] {
 }
 
 /** Metabase names a series by its value or, without one, by its column. */
-function trendSettings(chart: Chart): object {
-  const colors = Object.entries(STATUS_COLORS).flatMap(([status, color]) => [
-    [status, { color }],
-    [status.toLowerCase(), { color, title: status }],
-  ]);
-  return {
-    ...(chart.kind === 'line'
-      ? { 'line.marker_enabled': true, 'graph.y_axis.unpin_from_zero': true }
-      : { 'stackable.stack_type': 'stacked', series_settings: Object.fromEntries(colors) }),
-  };
-}
+const STATUS_SERIES = Object.entries(STATUS_COLORS).flatMap(([status, color]) => [
+  [status, { color }],
+  [status.toLowerCase(), { color, title: status }],
+]);
+
+const DRAWING_SETTINGS = {
+  bar: { 'graph.show_values': true },
+  line: { 'line.marker_enabled': true, 'graph.y_axis.unpin_from_zero': true },
+  columns: { 'stackable.stack_type': 'stacked', series_settings: Object.fromEntries(STATUS_SERIES) },
+};
 
 function columnSetting({ name, label, unit }: AnswerColumn): object {
   return {

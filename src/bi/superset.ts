@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
-import { CHARTS, type Chart, type ChartId } from './charts.ts';
+import { CHARTS, type Chart } from './charts.ts';
 import { type BiMetricName, type Dataset, datasetSql, metricLabel, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
@@ -59,7 +59,12 @@ function zip(files: Readonly<Record<string, object>>): Uint8Array {
 
 function contents(mirror: MirrorLocation, dialect: BiDialect): Record<string, object> {
   const uuid = (name: string): string => uuidOf(`${dialect.name}/${name}`);
-  const charts = Object.entries<Chart>(CHARTS);
+  const place = { schema: mirrorSchema(mirror), dialect, uuid };
+  const datasets = Object.entries(DATASETS).map(([id, dataset]) => [
+    `datasets/obsync/${id}.yaml`,
+    supersetDataset(id, dataset, place),
+  ]);
+  const charts = Object.entries(CHARTS).map(([id, chart]) => [`charts/${id}.yaml`, supersetChart(id, chart, uuid)]);
   return {
     'databases/obsync.yaml': {
       database_name: `obsync (${dialect.name})`,
@@ -81,15 +86,8 @@ function contents(mirror: MirrorLocation, dialect: BiDialect): Record<string, ob
       ...dashboardOf(uuid),
       version: VERSION,
     },
-    ...Object.fromEntries(
-      Object.entries<Dataset>(DATASETS).map(([id, dataset]) => [
-        `datasets/obsync/${id}.yaml`,
-        supersetDataset(id, dataset, { mirror, dialect, uuid }),
-      ]),
-    ),
-    ...Object.fromEntries(
-      charts.map(([id, chart]) => [`charts/${id}.yaml`, supersetChart(id as ChartId, chart, uuid)]),
-    ),
+    ...Object.fromEntries(datasets),
+    ...Object.fromEntries(charts),
   };
 }
 
@@ -102,17 +100,17 @@ function uuidOf(name: string): string {
 }
 
 interface DatasetPlace {
-  readonly mirror: MirrorLocation;
+  readonly schema: string;
   readonly dialect: BiDialect;
   readonly uuid: (name: string) => string;
 }
 
-function supersetDataset(id: string, dataset: Dataset, { mirror, dialect, uuid }: DatasetPlace): object {
+function supersetDataset(id: string, dataset: Dataset, { schema, dialect, uuid }: DatasetPlace): object {
   const columns = Object.keys(dataset.select) as ColumnName[];
   return {
     table_name: `obsync ${dialect.name}: ${dataset.title}`,
     description: dataset.description,
-    schema: mirrorSchema(mirror),
+    schema,
     sql: datasetSql(dataset, dialect),
     main_dttm_col: dataset.time ?? null,
     uuid: uuid(`dataset/${id}`),
@@ -159,7 +157,7 @@ function datasetMetric(name: BiMetricName, dataset: Dataset): object {
   };
 }
 
-function supersetChart(id: ChartId, chart: Chart, uuid: (name: string) => string): object {
+function supersetChart(id: string, chart: Chart, uuid: (name: string) => string): object {
   const { type, params } = drawing(chart);
   const form = { viz_type: type, ...params, adhoc_filters: adhocFilters(chart) };
   return {

@@ -21,11 +21,8 @@ export function writeFiles(to: string, made: readonly GeneratedFile[], files: Fi
   refuseNoFolder(to);
   try {
     const wanted = made.map((file) => ({ ...file, isNew: isNew(to, file) }));
-    replaceFiles(
-      to,
-      wanted.filter(({ isNew }) => isNew),
-      files,
-    );
+    const changed = wanted.filter(({ isNew }) => isNew);
+    replaceFiles(to, changed, files);
     return wanted.map(({ path, bytes, isNew }) => ({ path, bytes: bytes.length, written: isNew }));
   } catch (error) {
     if (!isSystemError(error)) throw error;
