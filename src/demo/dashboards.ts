@@ -2,7 +2,7 @@ import { type AssetPlan, addNode, type SampleAsset, type SampleDomainEstate } fr
 import { EXPLORE_NAMES, REGIONS, VIEWS } from './vocabulary.ts';
 import type { DomainMarts } from './warehouse.ts';
 
-const PER_DOMAIN = 4;
+const TILES = 4;
 const TABLEAU_PER_DOMAIN = 3;
 
 /** Looker explores, dashboards and looks that read the fact tables; Tableau reports that read the report tables. */
@@ -26,7 +26,7 @@ function addExplore(estate: SampleDomainEstate, name: string, facts: readonly Sa
 function addDashboard(estate: SampleDomainEstate, view: string, explore: SampleAsset): SampleAsset {
   const id = `looker.dashboard.${looseNumber(estate, 'dashboard')}`;
   const tiles = explore.columns
-    .slice(0, PER_DOMAIN)
+    .slice(0, TILES)
     .map((column, i) => ({ name: `tile_${i + 1}`, type: 'tile', from: [column] }));
   const plan = looker(estate, { id, name: `${titled(estate.domain.name)} – ${view}`, bi_type: 'dashboard' });
   return addNode(estate, plan, [explore], tiles);
