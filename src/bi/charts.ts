@@ -1,4 +1,4 @@
-import { type BiMetricName, metricOf } from './dataset.ts';
+import { type BiMetricName, capitalized, metricOf } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId, SCORES } from './datasets.ts';
 
@@ -54,8 +54,7 @@ export function chart(kind: Chart['kind'], title: string, dataset: DatasetId, de
 }
 
 function value(title: string, metric: BiMetricName, dataset: DatasetId, rest: Partial<ChartDetails> = {}): Chart {
-  const { description } = metricOf(metric);
-  const question = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`;
+  const question = `${capitalized(metricOf(metric).description)}.`;
   return chart('value', title, dataset, { question, metrics: [metric], ...rest });
 }
 

@@ -73,7 +73,7 @@ const ALL_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...OTHER_METRICS
 export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
 
 /** `failing tests` becomes `Failing tests`; statuses stay as they are. */
-export const metricLabel = (name: BiMetricName): string => name.charAt(0).toUpperCase() + name.slice(1);
+export const capitalized = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** The rows of a dataset. */
 export function datasetSql({ select, from }: Dataset, dialect: BiDialect): string {

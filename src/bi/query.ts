@@ -1,5 +1,5 @@
 import type { Chart } from './charts.ts';
-import { datasetSql, metricLabel, metricOf, metricSql } from './dataset.ts';
+import { capitalized, datasetSql, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
@@ -26,7 +26,7 @@ export function answerColumnsOf(chart: Chart): AnswerColumn[] {
   const metrics = chart.metrics.map((metric) => {
     const { unit } = metricOf(metric);
     const shown = unit === 'count' ? ({ type: 'integer' } as const) : ({ type: 'real', unit } as const);
-    return { name: aliasOf(metric), label: metricLabel(metric), ...shown };
+    return { name: aliasOf(metric), label: capitalized(metric), ...shown };
   });
   return [...columns, ...metrics];
 }

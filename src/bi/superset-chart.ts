@@ -1,5 +1,5 @@
 import type { Chart } from './charts.ts';
-import { type BiMetricName, metricLabel, metricOf } from './dataset.ts';
+import { type BiMetricName, capitalized, metricOf } from './dataset.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { isDayOf, LIMITS } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
@@ -65,7 +65,7 @@ function bigNumber(chart: Chart): object {
 }
 
 const redAboveZero = (metric: BiMetricName): object => ({
-  ...{ operator: '>', targetValue: 0, column: metricLabel(metric), colorScheme: STATUS_COLORS.FAIL },
+  ...{ operator: '>', targetValue: 0, column: capitalized(metric), colorScheme: STATUS_COLORS.FAIL },
 });
 
 /** The unit of a number, or of the axis of numbers. */

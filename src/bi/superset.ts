@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
 import { CHARTS, type Chart } from './charts.ts';
-import { type BiMetricName, type Dataset, datasetSql, metricLabel, metricOf, metricSql } from './dataset.ts';
+import { type BiMetricName, capitalized, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
@@ -150,7 +150,7 @@ function datasetMetric(name: BiMetricName, dataset: Dataset): object {
   const { unit, description } = metricOf(name);
   return {
     metric_name: name,
-    verbose_name: metricLabel(name),
+    verbose_name: capitalized(name),
     expression: metricSql(name, dataset),
     description,
     d3format: FORMATS[unit],
