@@ -1,4 +1,4 @@
-import { type BiMetricName, capitalized, metricOf } from './dataset.ts';
+import { type BiMetricName, capitalized, METRIC_NAMES, metricOf } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId, SCORES } from './datasets.ts';
 
@@ -193,3 +193,9 @@ export const CHARTS = {
 } satisfies Readonly<Record<string, Chart>>;
 
 export type ChartId = keyof typeof CHARTS;
+
+/** What the charts over a dataset show, in the order in which the metrics are defined. */
+export function metricsOver(dataset: string): BiMetricName[] {
+  const charts = Object.values(CHARTS).filter((each) => each.dataset === dataset);
+  return METRIC_NAMES.filter((name) => charts.some(({ metrics }) => metrics.includes(name)));
+}

@@ -12,7 +12,6 @@ export interface Dataset {
   readonly from: (dialect: BiDialect) => string;
   /** The column that a filter of time applies to; missing if the rows are of now. */
   readonly time?: ColumnName;
-  readonly metrics?: readonly BiMetricName[];
 }
 
 /** What only dashboards count. The rest is in `METRICS`. */
@@ -68,7 +67,9 @@ function counting(column: ColumnName, description: string): BiMetric {
 
 export type BiMetricName = MetricName | keyof typeof OTHER_METRICS;
 
-const ALL_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...OTHER_METRICS, ...METRICS };
+const ALL_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...METRICS, ...OTHER_METRICS };
+
+export const METRIC_NAMES = Object.keys(ALL_METRICS) as BiMetricName[];
 
 export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
 

@@ -28,7 +28,6 @@ const DEFINED = {
     title: 'Failing tests',
     description: 'Sub-tests of enabled tests whose latest result is WARN, FAIL or ERROR.',
     time: 'start_time',
-    metrics: ['failing tests', 'failing assets'],
     select: {
       ...scopeOf('f', 'a'),
       ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'failure_count'),
@@ -46,7 +45,6 @@ const DEFINED = {
     title: 'Impact of failing tests',
     description: 'Sub-tests that are failing or warning, with each asset downstream of theirs.',
     time: 'start_time',
-    metrics: ['failing tests', 'assets downstream', 'dashboards downstream'],
     select: {
       ...same('f', 'env_name'),
       ...OWNER,
@@ -66,7 +64,6 @@ const DEFINED = {
     title: 'Test runs by day',
     description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
     time: 'day',
-    metrics: ['pass rate', 'WARN', 'FAIL', 'ERROR'],
     select: {
       ...scopeOf('t', 'a'),
       env_name: 'v.name',
@@ -93,7 +90,6 @@ where coalesce(r.day >= h.history_since, false)`,
     title: 'Incidents',
     description: 'Stretches of runs of a sub-test that warned or failed, from the first such run to the next PASS.',
     time: 'last_start_time',
-    metrics: ['incidents', 'open incidents', 'mean time to resolve'],
     select: {
       ...scopeOf('i', 'a'),
       ...same('i', 'asset_name', 'test_name'),
@@ -119,7 +115,6 @@ where coalesce(r.day >= h.history_since, false)`,
   test_coverage: {
     title: 'Coverage of tables',
     description: 'Live tables with how many of their columns are tested, and how many assets read from them.',
-    metrics: ['coverage', 'column coverage', 'tables'],
     select: {
       ...scopeOf('c', 'c'),
       ...same('c', 'asset_name', 'table_name', 'test_count', 'column_count', 'tested_column_count'),
@@ -132,7 +127,6 @@ where coalesce(r.day >= h.history_since, false)`,
   stale_assets: {
     title: 'Stale assets',
     description: 'Live assets that were not updated for 30 days.',
-    metrics: ['freshness'],
     select: {
       ...scopeOf('s', 's'),
       ...same('s', 'asset_name'),
@@ -145,7 +139,6 @@ where coalesce(r.day >= h.history_since, false)`,
   asset_health: {
     title: 'Health of assets',
     description: 'The latest score of each live asset, in all dimensions.',
-    metrics: ['health'],
     select: {
       ...scopeOf('h', 'a'),
       ...same('h', 'asset_name', ...SCORES, 'test_count'),
@@ -161,7 +154,6 @@ where coalesce(r.day >= h.history_since, false)`,
     title: 'Health by day',
     description: 'The last score of each day, per asset and dimension.',
     time: 'day',
-    metrics: ['mean score'],
     select: {
       ...scopeOf('h', 'a'),
       ...same('h', 'asset_name', 'dimension', 'day', 'score', 'test_count', 'env_id', 'asset_id'),
@@ -181,7 +173,6 @@ where coalesce(r.day >= h.history_since, false)`,
   environments: {
     title: 'Environments',
     description: 'When each environment was mirrored, and since when there is history.',
-    metrics: ['hours since sync'],
     select: {
       env_name: 'e.name',
       ...same('m', 'mirrored_at'),
@@ -223,7 +214,6 @@ join (
     title: 'Rejected rows',
     description: 'Objects of the service that could not be mirrored.',
     time: 'seen_at',
-    metrics: ['rejected rows'],
     select: { env_name: 'e.name', ...same('r', 'stream', 'row_key', 'reason', 'seen_at') },
     from: (d) => `${d.relation('rejected_rows')} r
 left join ${d.relation('environments')} e on e.id = r.env_id`,

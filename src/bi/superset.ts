@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
-import { CHARTS, type Chart } from './charts.ts';
+import { CHARTS, type Chart, metricsOver } from './charts.ts';
 import { type BiMetricName, capitalized, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
@@ -116,7 +116,7 @@ function supersetDataset(id: string, dataset: Dataset, { schema, dialect, uuid }
     uuid: uuid(`dataset/${id}`),
     database_uuid: uuid('database'),
     columns: columns.map((name) => datasetColumn(name, dialect)),
-    metrics: (dataset.metrics ?? []).map((name) => datasetMetric(name, dataset)),
+    metrics: metricsOver(id).map((name) => datasetMetric(name, dataset)),
     version: VERSION,
   };
 }
