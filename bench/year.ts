@@ -71,7 +71,7 @@ async function endSync(mirror: OpenMirror, day: number): Promise<void> {
 function showTrends(path: string, day: number): void {
   const mirror = openForReading(path);
   const query = { by: null, days: 90, until: addDays(START, day + 1) };
-  openMirrorReads(mirror).read((reads) => trends(reads, { env: 'e', limit: null, seesTests: true }, query));
+  openMirrorReads(mirror).read((reads) => trends({ reads, env: 'e', limit: null, seesTests: true }, query));
   mirror.connection.close();
 }
 

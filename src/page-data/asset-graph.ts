@@ -1,5 +1,5 @@
-import { type PageReads, type PageScope, valuesIn } from './page-scope.ts';
-import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
+import { type PageReads, type PageScope, selectTexts } from './page-scope.ts';
+import { cacheBySignature, cacheRecent, snapshotSignature } from './signature-cache.ts';
 
 /** The edges in one direction. Those of node `n` are `ends[starts[n]]` to `ends[starts[n + 1] - 1]`. */
 interface EdgeList {
@@ -18,13 +18,13 @@ interface AssetGraph {
 }
 
 /** All readers share one graph. `VisibleLineage` hides what a reader may not see. */
-const graphOf = cacheBySignature(2, (reads) => snapshotSignature(reads, 'asset_lineage'), readGraph);
+const graphOf = cacheBySignature(2, snapshotSignature('asset_lineage'), readGraph);
 
-function readGraph(reads: PageReads, { env }: PageScope): AssetGraph {
+function readGraph(scope: PageScope): AssetGraph {
   const numbers = new Map<string, number>();
   const ends = (column: string): Uint32Array => {
     const sql = `select ${column} from asset_lineage where env_id = @env order by upstream_asset_id, downstream_asset_id`;
-    return Uint32Array.from(reads.texts({ sql, values: { env } }), (id) => numberFor(numbers, id ?? ''));
+    return Uint32Array.from(selectTexts(scope, sql), (id) => numberFor(numbers, id ?? ''));
   };
   const [up, down] = [ends('upstream_asset_id'), ends('downstream_asset_id')];
   return {
@@ -36,9 +36,8 @@ function readGraph(reads: PageReads, { env }: PageScope): AssetGraph {
 }
 
 /** 1 for each node whose asset meets the condition. */
-function flagAssetsWhere(reads: PageReads, env: string, { numbers }: AssetGraph, condition: string): Uint8Array {
-  const sql = `select id from assets where env_id = @env and ${condition}`;
-  return flagNodes(numbers, reads.texts({ sql, values: { env } }));
+function flagAssetsWhere(scope: PageScope, { numbers }: AssetGraph, condition: string): Uint8Array {
+  return flagNodes(numbers, selectTexts(scope, `select id from assets where env_id = @env and ${condition}`));
 }
 
 function numberFor(numbers: Map<string, number>, id: string): number {
@@ -109,20 +108,19 @@ const lineageCache = new WeakMap<PageReads, Map<string, VisibleLineage>>();
 const MAX_LINEAGES = 4;
 
 /** The lineage of an environment as the reader sees it, cached for one state of the mirror. */
-export function lineageOf(reads: PageReads, scope: PageScope): VisibleLineage {
-  const known = lineageCache.get(reads) ?? new Map<string, VisibleLineage>();
-  lineageCache.set(reads, known);
+export function lineageOf(scope: PageScope): VisibleLineage {
+  const known = lineageCache.get(scope.reads) ?? new Map<string, VisibleLineage>();
+  lineageCache.set(scope.reads, known);
   const key = JSON.stringify([scope.env, scope.limit]);
-  const lineage = known.get(key) ?? readLineage(reads, scope);
-  if (known.size >= MAX_LINEAGES) known.clear();
-  known.set(key, lineage);
+  const lineage = known.get(key) ?? readLineage(scope);
+  cacheRecent(known, key, lineage, MAX_LINEAGES);
   return lineage;
 }
 
-function readLineage(reads: PageReads, scope: PageScope): VisibleLineage {
-  const graph = graphOf(reads, { ...scope, limit: null });
-  const hidden = hiddenFrom(reads, scope, graph);
-  const bi = flagAssetsWhere(reads, scope.env, graph, `deleted_at is null and kind = 'bi'`);
+function readLineage(scope: PageScope): VisibleLineage {
+  const graph = graphOf({ ...scope, limit: null });
+  const hidden = hiddenFrom(scope, graph);
+  const bi = flagAssetsWhere(scope, graph, `deleted_at is null and kind = 'bi'`);
   const nodeOf = (id: string): number | undefined => {
     const node = graph.numbers.get(id);
     return node === undefined || hidden[node] === 1 ? undefined : node;
@@ -167,13 +165,10 @@ function readLineage(reads: PageReads, scope: PageScope): VisibleLineage {
 }
 
 /** 1 for each node that is deleted or hidden from the reader. */
-function hiddenFrom(reads: PageReads, scope: PageScope, graph: AssetGraph): Uint8Array {
-  const deleted = flagAssetsWhere(reads, scope.env, graph, 'deleted_at is not null');
+function hiddenFrom(scope: PageScope, graph: AssetGraph): Uint8Array {
+  const deleted = flagAssetsWhere(scope, graph, 'deleted_at is not null');
   if (scope.limit === null) return deleted;
-  const visible = flagNodes(
-    graph.numbers,
-    reads.texts({ sql: `select id from ${scope.limit.ids}`, values: valuesIn(scope) }),
-  );
+  const visible = flagNodes(graph.numbers, selectTexts(scope, `select id from ${scope.limit.ids}`));
   return deleted.map((isDeleted, node) => (isDeleted === 1 || visible[node] === 0 ? 1 : 0));
 }
 

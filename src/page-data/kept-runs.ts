@@ -1,6 +1,6 @@
 import { addDays } from '../core/time/instant.ts';
 import { TREND_DAYS } from './default-parameters.ts';
-import { numberOf, type PageReads, textOf } from './page-scope.ts';
+import { type PageReads, type PageScope, type ScopedValues, selectOne, selectRows, selectTexts } from './page-scope.ts';
 import { cacheRecent } from './signature-cache.ts';
 import { selectValues } from './sql.ts';
 
@@ -16,11 +16,9 @@ export const [PASSED, WITHOUT_VERDICT] = ['p'.charCodeAt(0), 'o'.charCodeAt(0)] 
  * table of daily counts per test, which also adds 54 MB. From these texts it takes 170 ms. A row per run would cost
  * several times as much memory.
  */
-const runsOfTest = (
-  id: string,
-): string => `(select group_concat(substr(x.start_time, 6, 5) || case x.status when 'PASS' then 'p'
+const RUNS_OF_TEST = `(select group_concat(substr(x.start_time, 6, 5) || case x.status when 'PASS' then 'p'
     when 'WARN' then 'f' when 'FAIL' then 'f' when 'ERROR' then 'f' else 'o' end, '')
-  from test_executions x where x.env_id = @env and x.test_id = ${id} and x.start_time >= @since)`;
+  from test_executions x where x.env_id = @env and x.test_id = t.id and x.start_time >= @since)`;
 
 /** The runs of an environment by test, from the day `since` on, and the state of the mirror that they are from. */
 interface KeptRuns {
@@ -43,7 +41,8 @@ const KEPT_DAYS = 60;
 const MAX_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
 
 /** The runs of all tests since a day or earlier, by test: read once, then only those of tests with changes. */
-export function runsSince(reads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
+export function runsSince(scope: PageScope, from: string): ReadonlyMap<string, string> {
+  const { reads, env } = scope;
   const environments = kept.get(reads.memory) ?? new Map<string, KeptRuns>();
   kept.set(reads.memory, environments);
   const known = environments.get(env);
@@ -51,38 +50,34 @@ export function runsSince(reads: PageReads, env: string, from: string): Readonly
     known !== undefined &&
     known.since <= from &&
     known.since >= daysBefore(from, MAX_KEPT_DAYS) &&
-    (known.seenIn === reads || known.renumbered === stateOf(reads, env).renumbered);
-  const current = fits ? known : readAll(reads, env, daysBefore(from, KEPT_DAYS));
-  if (current.seenIn !== reads) readChanged(reads, env, current);
+    (known.seenIn === reads || known.renumbered === stateOf(scope).renumbered);
+  const current = fits ? known : readAll(scope, daysBefore(from, KEPT_DAYS));
+  if (current.seenIn !== reads) readChanged(scope, current);
   cacheRecent(environments, env, current, MAX_KEPT);
   return current.runs;
 }
 
 const daysBefore = (day: string, days: number): string => addDays(`${day}T00:00:00.000000Z`, -days).slice(0, 10);
 
-function readAll(reads: PageReads, env: string, since: string): KeptRuns {
-  const rows = reads.rows({
-    sql: `select t.id, ${runsOfTest('t.id')} as runs from tests t where t.env_id = @env`,
-    values: { env, since },
-  });
+function readAll(scope: PageScope, since: string): KeptRuns {
   const runs = new Map<string, string>();
-  for (const row of rows) if (row['runs'] !== null) runs.set(String(row['id']), String(row['runs']));
-  return { since, runs, seenIn: reads, ...stateOf(reads, env) };
+  readRuns(scope, runs, 'from tests t where t.env_id = @env', { since });
+  return { since, runs, ...stateOf(scope) };
 }
 
-function stateOf(reads: PageReads, env: string): Pick<KeptRuns, 'lastRow' | 'at' | 'renumbered'> {
-  const [row] = reads.rows({
-    sql: `select (select max(rowid) from test_executions) as last_row,
-      (select mirrored_at from mirror_environments where env_id = @env) as at,
-      json_array((select schema_version from pragma_schema_version),
-        (select sum(row_count) from pruned_history where history = 'test_executions')) as renumbered`,
-    values: { env },
-  });
-  return {
-    lastRow: numberOf(row?.['last_row']) ?? 0,
-    at: textOf(row?.['at']) ?? '',
-    renumbered: String(row?.['renumbered']),
-  };
+/** Reads the runs of the tests `t`. */
+function readRuns(scope: PageScope, into: Map<string, string>, fromTests: string, values: ScopedValues): void {
+  const sql = `select t.id, ${RUNS_OF_TEST} as runs ${fromTests}`;
+  for (const { id, runs } of selectRows<{ id: string; runs: string | null }>(scope, sql, values))
+    if (runs !== null) into.set(id, runs);
+}
+
+function stateOf(scope: PageScope): Pick<KeptRuns, 'seenIn' | 'lastRow' | 'at' | 'renumbered'> {
+  const sql = `select coalesce((select max(rowid) from test_executions), 0) as lastRow,
+    coalesce((select mirrored_at from mirror_environments where env_id = @env), '') as at,
+    json_array((select schema_version from pragma_schema_version),
+      (select sum(row_count) from pruned_history where history = 'test_executions')) as renumbered`;
+  return { seenIn: scope.reads, ...selectOne<Pick<KeptRuns, 'lastRow' | 'at' | 'renumbered'>>(scope, sql) };
 }
 
 /** `+` keeps SQLite from an index by environment: the new rows are the last ones. */
@@ -94,15 +89,11 @@ const CHANGED = `select test_id from test_executions where rowid > @last_row and
 const CHANGED_TESTS = `select id from tests where env_id = @env and mirrored_at > @at and deleted_at is null
   union all select id from tests where env_id = @env and mirrored_at > @at and deleted_at is not null`;
 
-function readChanged(reads: PageReads, env: string, keptRuns: KeptRuns): void {
-  const { at, lastRow, runs } = keptRuns;
-  const changed = reads.texts({ sql: CHANGED, values: { env, last_row: lastRow, at } });
-  const tests = reads.texts({ sql: CHANGED_TESTS, values: { env, at } }).filter((id) => !runs.has(String(id)));
-  const rows = reads.rows({
-    sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${selectValues('tests')} i
-      join tests t on t.env_id = @env and t.id = i.value`,
-    values: { env, since: keptRuns.since, tests: JSON.stringify([...changed, ...tests]) },
-  });
-  for (const row of rows) if (row['runs'] !== null) runs.set(String(row['id']), String(row['runs']));
-  Object.assign(keptRuns, { seenIn: reads, ...stateOf(reads, env) });
+function readChanged(scope: PageScope, keptRuns: KeptRuns): void {
+  const { at, lastRow, runs, since } = keptRuns;
+  const changed = selectTexts(scope, CHANGED, { last_row: lastRow, at });
+  const tests = selectTexts(scope, CHANGED_TESTS, { at }).filter((id) => !runs.has(String(id)));
+  const fromTests = `from ${selectValues('tests')} i join tests t on t.env_id = @env and t.id = i.value`;
+  readRuns(scope, runs, fromTests, { since, tests: [...changed, ...tests] });
+  Object.assign(keptRuns, stateOf(scope));
 }

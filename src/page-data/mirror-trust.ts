@@ -3,8 +3,8 @@ import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
-import { numberOf, type PageReads, textOf } from './page-scope.ts';
-import { type SqlRow, selectValues } from './sql.ts';
+import type { PageReads } from './page-scope.ts';
+import { selectValues } from './sql.ts';
 
 export interface TrustReader {
   /** The visible environments; null for all. */
@@ -19,9 +19,10 @@ export interface TrustReader {
 export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: readonly CatalogueEntry[]): MirrorTrust {
   const { environments: visible, deniedScopes } = reader;
   const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
+  const sql = 'select id as env_id, name, cron, missing_since from environments order by name, id';
   const environments = reads
-    .rows({ sql: 'select id, name, cron, missing_since from environments order by name, id', values: {} })
-    .filter(({ id }) => visible?.has(String(id)) ?? true)
+    .rows<NamedEnvironment>({ sql, values: {} })
+    .filter(({ env_id }) => visible?.has(env_id) ?? true)
     .map((row) => environmentTrust(reads, reader, { row, streams: seen }));
   const limitedTo = limitOf(reader);
   const ids = environments.map(({ env_id }) => env_id);
@@ -41,14 +42,9 @@ function limitOf({ environments, deniedScopes, seesSomeAssets }: TrustReader): M
 }
 
 function clockOf(reads: PageReads, ids: readonly string[]): string {
-  const [row] = reads.rows({
-    sql: `select max(mirrored_at) as now from mirror_environments where env_id in ${selectValues('ids')}`,
-    values: { ids: JSON.stringify(ids) },
-  });
-  return textOf(row?.['now']) ?? EPOCH;
+  const sql = `select max(mirrored_at) from mirror_environments where env_id in ${selectValues('ids')}`;
+  return reads.texts({ sql, values: { ids: JSON.stringify(ids) } })[0] ?? EPOCH;
 }
-
-const RUN = `id as run, status, started_at, ended_at, requests, error from sync_runs`;
 
 interface VisibleStreams {
   readonly ids: readonly string[];
@@ -62,8 +58,9 @@ function readLastRun(reads: PageReads, limitedTo: MirrorTrust['limited_to'], vis
 }
 
 function lastRun(reads: PageReads): RunTrust | null {
-  const [row] = reads.rows({ sql: `select ${RUN} where command = 'sync' order by id desc limit 1`, values: {} });
-  return row === undefined ? null : runTrust(row);
+  const sql = `select id as run, status, started_at, ended_at, requests, error from sync_runs
+    where command = 'sync' order by id desc limit 1`;
+  return reads.rows<RunTrust>({ sql, values: {} })[0] ?? null;
 }
 
 /**
@@ -71,81 +68,48 @@ function lastRun(reads: PageReads): RunTrust | null {
  * of the run cover other streams as well. It is `done` by the same rule as a run (R9, R20).
  */
 function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust | null {
-  const [row] = reads.rows({
-    sql: `select s.run_id as run, min(s.started_at) as started_at, max(s.ended_at) as ended_at,
-        max(s.status not in ${selectValues('well')} or exists (
-          select 1 from rejected_rows r where r.env_id = s.env_id and r.stream = s.stream)) as troubled
-      from sync_stream_runs s
-      where s.env_id in ${selectValues('ids')} and s.stream in ${selectValues('streams')} and s.run_id = (
-        select max((select max(s.run_id) from sync_stream_runs s join sync_runs r on r.id = s.run_id and r.command = 'sync'
-          where s.env_id = e.value and s.stream = n.value))
-        from json_each(@ids) e, json_each(@streams) n)
-      group by s.run_id`,
-    values: {
-      ids: JSON.stringify(ids),
-      streams: JSON.stringify(streams.map(({ name }) => name)),
-      well: JSON.stringify(WELL_ENDED),
-    },
-  });
-  if (row === undefined) return null;
-  const status = row['troubled'] === 1 ? 'problems' : 'done';
-  return { ...runTrust(row), status, requests: null, error: null };
+  const sql = `select s.run_id as run,
+      iif(max(s.status not in ${selectValues('well')} or exists (
+        select 1 from rejected_rows r where r.env_id = s.env_id and r.stream = s.stream)), 'problems', 'done') as status,
+      min(s.started_at) as started_at, max(s.ended_at) as ended_at, null as requests, null as error
+    from sync_stream_runs s
+    where s.env_id in ${selectValues('ids')} and s.stream in ${selectValues('streams')} and s.run_id = (
+      select max((select max(s.run_id) from sync_stream_runs s join sync_runs r on r.id = s.run_id and r.command = 'sync'
+        where s.env_id = e.value and s.stream = n.value))
+      from json_each(@ids) e, json_each(@streams) n)
+    group by s.run_id`;
+  const lists = { ids, streams: streams.map(({ name }) => name), well: WELL_ENDED };
+  const values = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, JSON.stringify(list)]));
+  return reads.rows<RunTrust>({ sql, values })[0] ?? null;
 }
 
-const runTrust = (row: SqlRow): RunTrust => ({
-  run: Number(row['run']),
-  status: String(row['status']),
-  started_at: String(row['started_at']),
-  ended_at: textOf(row['ended_at']),
-  requests: Number(row['requests']),
-  error: textOf(row['error']),
-});
-
 function readLastVerify(reads: PageReads): VerifyTrust | null {
-  const [row] = reads.rows({
-    sql: 'select ended_at, equal, difference_count from verifications order by id desc limit 1',
-    values: {},
-  });
-  if (row === undefined) return null;
-  return {
-    ended_at: String(row['ended_at']),
-    equal: row['equal'] === 1,
-    difference_count: Number(row['difference_count']),
-  };
+  const sql = 'select ended_at, equal, difference_count from verifications order by id desc limit 1';
+  const [last] = reads.rows<Omit<VerifyTrust, 'equal'> & { equal: 0 | 1 }>({ sql, values: {} });
+  return last === undefined ? null : { ...last, equal: last.equal === 1 };
 }
 
 function readQuota(reads: PageReads): QuotaTrust | null {
-  const [row] = reads.rows({
-    sql: `select quota_limit, quota_window_seconds, quota_remaining, quota_noted_at from mirror
-      where quota_limit is not null and quota_window_seconds is not null and quota_remaining is not null
-        and quota_noted_at is not null`,
-    values: {},
-  });
-  if (row === undefined) return null;
-  return {
-    limit: Number(row['quota_limit']),
-    window_seconds: Number(row['quota_window_seconds']),
-    remaining: Number(row['quota_remaining']),
-    noted_at: String(row['quota_noted_at']),
-  };
+  const sql = `select quota_limit as "limit", quota_window_seconds as window_seconds, quota_remaining as remaining,
+      quota_noted_at as noted_at
+    from mirror where quota_limit is not null and quota_window_seconds is not null and quota_remaining is not null
+      and quota_noted_at is not null`;
+  return reads.rows<QuotaTrust>({ sql, values: {} })[0] ?? null;
 }
+
+type NamedEnvironment = Pick<EnvironmentTrust, 'env_id' | 'name' | 'cron' | 'missing_since'>;
 
 function environmentTrust(
   reads: PageReads,
   reader: TrustReader,
-  { row, streams }: { readonly row: SqlRow; readonly streams: readonly CatalogueEntry[] },
+  { row, streams }: { readonly row: NamedEnvironment; readonly streams: readonly CatalogueEntry[] },
 ): EnvironmentTrust {
-  const env = String(row['id']);
-  const missingSince = textOf(row['missing_since']);
   return {
-    env_id: env,
-    name: String(row['name']),
-    cron: textOf(row['cron']),
-    missing_since: missingSince,
-    has_views: missingSince === null,
+    ...row,
+    has_views: row.missing_since === null,
     denied_scopes: reader.deniedScopes,
-    pruned: prunedIn(reads, env),
-    streams: streams.flatMap((stream) => streamTrust(reads, reader, { env, stream }) ?? []),
+    pruned: prunedIn(reads, row.env_id),
+    streams: streams.flatMap((stream) => streamTrust(reads, reader, { env: row.env_id, stream }) ?? []),
   };
 }
 
@@ -153,9 +117,16 @@ function environmentTrust(
 function prunedIn(reads: PageReads, env: string): EnvironmentTrust['pruned'] {
   const sql = `select history, complete_before as before from pruned_history
     where env_id = @env and action = 'delete' and complete_before is not null and row_count > 0 order by history`;
-  const rows = reads.rows({ sql, values: { env } });
-  return rows.map(({ history, before }) => ({ history: String(history), before: String(before) }));
+  return reads.rows<EnvironmentTrust['pruned'][number]>({ sql, values: { env } });
 }
+
+type StreamDetails = Omit<StreamTrust, 'stream' | 'complete_at'>;
+
+/** These details depend on every row of the stream, so a reader restricted to some assets sees none. */
+const NO_DETAILS: StreamDetails = {
+  ...{ ended_at: null, mode: null, reason: null, status: null, error: null },
+  ...{ rows: null, held_count: null, rejected_count: null, gap_count: null },
+};
 
 interface StreamOfEnvironment {
   readonly env: string;
@@ -168,52 +139,29 @@ function streamTrust(
   { seesSomeAssets }: TrustReader,
   { env, stream }: StreamOfEnvironment,
 ): StreamTrust | null {
-  const last = lastStreamRun(reads, { env, stream });
-  const details = seesSomeAssets ? HIDDEN_DETAILS : { ...lastReadOf(last), ...countsOf(reads, { env, stream }) };
-  if (stream.optional && last === undefined && !details.rows) return null;
-  return { stream: stream.name, complete_at: completeAt(reads, { env, stream }), ...details };
-}
-
-const lastReadOf = (last: SqlRow | undefined) => ({
-  ended_at: textOf(last?.['ended_at']),
-  mode: textOf(last?.['mode']),
-  reason: textOf(last?.['reason']),
-  status: textOf(last?.['status']),
-  error: textOf(last?.['error']),
-});
-
-/** These details depend on every row of the stream, so a reader restricted to some assets sees none. */
-const HIDDEN_DETAILS = {
-  ...lastReadOf(undefined),
-  ...{ rows: null, held_count: null, rejected_count: null, gap_count: null },
-} as const;
-
-/** The watermark: the source's changes up to this time are in the mirror (R2). */
-function completeAt(reads: PageReads, { env, stream }: StreamOfEnvironment): string | null {
-  const [row] = reads.rows({
-    sql: 'select watermark from sync_checkpoints where env_id = @env and stream = @stream',
-    values: { env, stream: stream.name },
-  });
-  return textOf(row?.['watermark']);
-}
-
-function lastStreamRun(reads: PageReads, { env, stream }: StreamOfEnvironment): SqlRow | undefined {
-  return reads.rows({
-    sql: `select mode, reason, status, error, ended_at from sync_stream_runs
+  const values = { env, stream: stream.name };
+  // The source's changes up to the watermark are in the mirror (R2).
+  const sql = 'select watermark from sync_checkpoints where env_id = @env and stream = @stream';
+  const [complete_at = null] = reads.texts({ sql, values });
+  const [last] = reads.rows<StreamDetails>({
+    sql: `select ended_at, mode, reason, status, error from sync_stream_runs
       where env_id = @env and stream = @stream order by run_id desc limit 1`,
-    values: { env, stream: stream.name },
-  })[0];
+    values,
+  });
+  const details = seesSomeAssets ? NO_DETAILS : { ...NO_DETAILS, ...last, ...countsOf(reads, { env, stream }) };
+  if (stream.optional && last === undefined && !details.rows) return null;
+  return { stream: stream.name, complete_at, ...details };
 }
 
 function countsOf(reads: PageReads, { env, stream }: StreamOfEnvironment) {
-  const count = (sql: string): number | null =>
-    numberOf(reads.rows({ sql, values: { env, stream: stream.name } })[0]?.['rows']);
-  const of = 'env_id = @env and stream = @stream';
+  const count = (from: string): number => {
+    const sql = `select count(*) as count ${from}`;
+    return reads.rows<{ count: number }>({ sql, values: { env, stream: stream.name } })[0]?.count ?? 0;
+  };
   return {
     rows: liveRowsIn(reads, stream, env),
-    held_count: count(`select count(*) as rows ${fromHeldRows(stream)} and h.env_id = @env`),
-    rejected_count: count(`select count(*) as rows from rejected_rows where ${of}`),
-    gap_count:
-      stream.method === 'window' ? count('select count(*) as rows from test_execution_gaps where env_id = @env') : 0,
+    held_count: count(`${fromHeldRows(stream)} and h.env_id = @env`),
+    rejected_count: count('from rejected_rows where env_id = @env and stream = @stream'),
+    gap_count: stream.method === 'window' ? count('from test_execution_gaps where env_id = @env') : 0,
   };
 }

@@ -4,13 +4,15 @@ import type { SqlRow, SqlStatement } from './sql.ts';
 export interface PageReads {
   /** The same object for all states of one mirror. Caches that outlive a request are keyed by it. */
   readonly memory: object;
-  rows(statement: SqlStatement): readonly SqlRow[];
+  /** The caller says what the rows look like. */
+  rows<Row = SqlRow>(statement: SqlStatement): readonly Row[];
   /** The rows of a statement with one text column, without allocating an object per row. */
   texts(statement: SqlStatement): readonly (string | null)[];
 }
 
-/** The requested environment, and what the reader may see of it. */
+/** The requested environment in one state of a mirror, and what the reader may see of it. */
 export interface PageScope {
+  readonly reads: PageReads;
   readonly env: string;
   /** Null if the reader may see all assets. */
   readonly limit: AssetLimit | null;
@@ -28,17 +30,27 @@ interface AssetLimit {
  * Every condition starts with this: rows of the environment whose asset the reader may see. The asset's column stays
  * outside the subquery, which could otherwise resolve it to a column of its own.
  */
-export function seen({ limit }: PageScope, of: { readonly env: string; readonly asset: string }): string {
-  return `${of.env} = @env${limit === null ? '' : ` and ${of.asset} in ${limit.ids}`}`;
+export const seen = ({ limit }: PageScope, asset: string, env = 'env_id'): string =>
+  `${env} = @env${limit === null ? '' : ` and ${asset} in ${limit.ids}`}`;
+
+/** Values by the name of their parameter. A list is the parameter of `selectValues`. */
+export type ScopedValues = Readonly<Record<string, string | number | readonly (string | null)[]>>;
+
+/** A statement that may use `seen`, `@env` and these values. */
+function statementIn({ env, limit }: PageScope, sql: string, values: ScopedValues): SqlStatement {
+  const texts = Object.entries(values).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? JSON.stringify(value) : value,
+  ]);
+  return { sql, values: { env, ...limit?.values, ...Object.fromEntries(texts) } };
 }
 
-/** The values of the parameters in `seen`, and more. */
-export function valuesIn({ env, limit }: PageScope, more: SqlStatement['values'] = {}): SqlStatement['values'] {
-  return { env, ...limit?.values, ...more };
-}
+export const selectRows = <Row = SqlRow>(scope: PageScope, sql: string, values: ScopedValues = {}): readonly Row[] =>
+  scope.reads.rows<Row>(statementIn(scope, sql, values));
 
-export const textOf = (value: string | number | null | undefined): string | null =>
-  value === null || value === undefined ? null : String(value);
+/** The rows of a statement with one text column. */
+export const selectTexts = (scope: PageScope, sql: string, values: ScopedValues = {}): readonly (string | null)[] =>
+  scope.reads.texts(statementIn(scope, sql, values));
 
-export const numberOf = (value: string | number | null | undefined): number | null =>
-  value === null || value === undefined ? null : Number(value);
+/** The row of a statement that always has exactly one, such as a count. */
+export const selectOne = <Row>(scope: PageScope, sql: string): Row => selectRows<Row>(scope, sql)[0] as Row;

@@ -54,8 +54,8 @@ function recordEnvironment(
   env: string,
   until: Instant,
 ): Pick<RecordedPage, 'failing_count' | 'answers'> {
-  const scope: PageScope = { env, limit: null, seesTests: true };
-  const failing = failingParts(reads, scope);
+  const scope: PageScope = { reads, env, limit: null, seesTests: true };
+  const failing = failingParts(scope);
   const answers: Omit<RecordedAnswer, 'env'>[] = [
     ...failing.map((data, i) => ({
       name: 'failing',
@@ -66,22 +66,22 @@ function recordEnvironment(
       [null, ...TEST_GROUPINGS].map((by) => ({
         name: 'trends',
         parameters: { days: String(days), ...(by === null ? {} : { by }) },
-        data: trends(reads, scope, { by, days, until }),
+        data: trends(scope, { by, days, until }),
       })),
     ),
     ...[false, true].map((all) => ({
       name: 'untested',
       parameters: all ? { all: 'true' } : {},
-      data: untestedTables(reads, scope, { limit: DEFAULT_PARAMETERS.limit, offset: 0, all }),
+      data: untestedTables(scope, { limit: DEFAULT_PARAMETERS.limit, offset: 0, all }),
     })),
-    ...failingAssets(failing).flatMap((id) => recordAsset(reads, scope, id)),
+    ...failingAssets(failing).flatMap((id) => recordAsset(scope, id)),
   ];
   return { failing_count: failing[0]?.total ?? 0, answers: answers.map((answer) => ({ ...answer, env })) };
 }
 
 /** The failing sub-tests, in the pages that the page requests. */
-function failingParts(reads: PageReads, scope: PageScope): FailingNow[] {
-  const { total, rows } = failingNow(reads, scope, { limit: MAX_FAILING, offset: 0 });
+function failingParts(scope: PageScope): FailingNow[] {
+  const { total, rows } = failingNow(scope, { limit: MAX_FAILING, offset: 0 });
   const parts = Math.max(1, Math.ceil(rows.length / DEFAULT_PARAMETERS.limit));
   return Array.from({ length: parts }, (_, i) => ({
     total,
@@ -94,16 +94,16 @@ const failingAssets = (failing: readonly FailingNow[]): string[] => [
 ];
 
 /** An asset, its columns, and its lineage one level in each direction. */
-function recordAsset(reads: PageReads, scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
+function recordAsset(scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
   const of = 'assets';
   const recorded = [
-    { name: 'asset', parameters: { id }, data: assetDetail(reads, scope, id) },
-    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(reads, scope, { assetId: id, offset: 0 }) },
-    { name: 'node', parameters: { id }, data: lineageNode(reads, scope, { id, of }) },
+    { name: 'asset', parameters: { id }, data: assetDetail(scope, id) },
+    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(scope, { assetId: id, offset: 0 }) },
+    { name: 'node', parameters: { id }, data: lineageNode(scope, { id, of }) },
     ...(['upstream', 'downstream'] as const).map((direction) => ({
       name: 'neighbours',
       parameters: { id, direction },
-      data: neighboursOf(reads, scope, { id, of, direction, limit: MAX_NEIGHBOURS, offset: 0 }),
+      data: neighboursOf(scope, { id, of, direction, limit: MAX_NEIGHBOURS, offset: 0 }),
     })),
   ];
   return recorded.filter(({ data }) => data !== null);

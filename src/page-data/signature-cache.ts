@@ -1,4 +1,4 @@
-import type { PageReads, PageScope } from './page-scope.ts';
+import { type PageScope, selectTexts } from './page-scope.ts';
 
 /** A cached result, with the signature of the tables it was computed from. */
 interface CachedResult<Result> {
@@ -13,17 +13,18 @@ interface CachedResult<Result> {
  */
 export function cacheBySignature<Result, Variant = void>(
   capacity: number,
-  signature: (reads: PageReads, env: string) => string,
-  compute: (reads: PageReads, scope: PageScope, variant: Variant) => Result,
-): (reads: PageReads, scope: PageScope, variant: Variant) => Result {
+  signature: (scope: PageScope) => string,
+  compute: (scope: PageScope, variant: Variant) => Result,
+): (scope: PageScope, variant: Variant) => Result {
   const caches = new WeakMap<object, Map<string, CachedResult<Result>>>();
-  return (reads, scope, variant) => {
-    const cache = caches.get(reads.memory) ?? new Map<string, CachedResult<Result>>();
-    caches.set(reads.memory, cache);
+  return (scope, variant) => {
+    const { memory } = scope.reads;
+    const cache = caches.get(memory) ?? new Map<string, CachedResult<Result>>();
+    caches.set(memory, cache);
     const key = JSON.stringify([scope.env, scope.limit, variant]);
-    const now = signature(reads, scope.env);
+    const now = signature(scope);
     const known = cache.get(key);
-    const entry = known?.signature === now ? known : { signature: now, result: compute(reads, scope, variant) };
+    const entry = known?.signature === now ? known : { signature: now, result: compute(scope, variant) };
     cacheRecent(cache, key, entry, capacity);
     return entry.result;
   };
@@ -38,35 +39,33 @@ export function cacheRecent<Value>(cache: Map<string, Value>, key: string, value
 }
 
 /** The signature of all tables of the environment. */
-export function clockSignature(reads: PageReads, env: string): string {
-  const sql = 'select mirrored_at from mirror_environments where env_id = @env';
-  return String(reads.texts({ sql, values: { env } })[0]);
-}
+export const clockSignature = (scope: PageScope): string =>
+  selectSignature(scope, 'select mirrored_at from mirror_environments where env_id = @env');
+
+const selectSignature = (scope: PageScope, sql: string): string => String(selectTexts(scope, sql)[0]);
 
 /** The signature of feed tables. Every change, deletions too, gives its rows a later time than any before (R21). */
-export function feedSignature(reads: PageReads, env: string, tables: readonly string[]): string {
+export function feedSignature(...tables: readonly string[]): (scope: PageScope) => string {
   const newest = tables.flatMap((table) =>
     ['is null', 'is not null'].map(
       (state) => `(select mirrored_at from ${table} where env_id = @env and deleted_at ${state}
         order by mirrored_at desc limit 1)`,
     ),
   );
-  return String(reads.texts({ sql: `select json_array(${newest.join(', ')})`, values: { env } })[0]);
+  return (scope) => selectSignature(scope, `select json_array(${newest.join(', ')})`);
 }
 
 /** The signature of a snapshot table: a change leaves fewer rows, or a last row with the time of its commit (R21). */
-export function snapshotSignature(reads: PageReads, table: string): string {
+export function snapshotSignature(table: string): (scope: PageScope) => string {
   const last = `select json_array(rowid, mirrored_at) from ${table} order by rowid desc limit 1`;
-  return String(reads.texts({ sql: `select json_array((select count(*) from ${table}), (${last}))`, values: {} })[0]);
+  return (scope) => selectSignature(scope, `select json_array((select count(*) from ${table}), (${last}))`);
 }
 
 /** The signature of the scores and of their means, which follow at the end of the run. */
-export function scoresSignature(reads: PageReads, env: string): string {
-  const tables = ['asset_health_scores', 'asset_health_score_dimensions'];
-  const states = tables.map(
-    (table) => `(select json_array(count(*), max(mirrored_at)) from ${table} where env_id = @env)`,
-  );
-  states.push(`(select json_array(count(*), max(scores_at)) from asset_health_means where env_id = @env)`);
-  const scores = reads.texts({ sql: `select json_array(${states.join(', ')})`, values: { env } });
-  return `${scores[0]} ${feedSignature(reads, env, ['assets'])}`;
+export function scoresSignature(scope: PageScope): string {
+  const state = (table: string, time = 'mirrored_at'): string =>
+    `(select json_array(count(*), max(${time})) from ${table} where env_id = @env)`;
+  const scores = ['asset_health_scores', 'asset_health_score_dimensions'].map((table) => state(table));
+  const states = [...scores, state('asset_health_means', 'scores_at')];
+  return `${selectSignature(scope, `select json_array(${states.join(', ')})`)} ${feedSignature('assets')(scope)}`;
 }

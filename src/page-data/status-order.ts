@@ -1,5 +1,7 @@
-import { textOf } from './page-scope.ts';
-import type { SqlRow } from './sql.ts';
+import { FAILING } from '../../schema/data-tests.ts';
+import type { LineageNode } from './page-data.ts';
+import { type PageScope, selectRows } from './page-scope.ts';
+import { selectValues } from './sql.ts';
 
 /** The verdicts, worst first. Any other status is not a verdict. */
 const WORST_FIRST = ['ERROR', 'FAIL', 'WARN', 'PASS'];
@@ -15,8 +17,26 @@ export function worseStatus(one: string | null, other: string | null): string | 
   return rankOf(other) < rankOf(one) ? other : one;
 }
 
-/** The worst `status` of groups of `sub_tests` results, and how many of the results fail; `fails` is 0 or 1. */
-export const verdictOf = (results: readonly SqlRow[]) => ({
-  status: results.map((row) => textOf(row['status'])).reduce(worseStatus, null),
-  failing_count: results.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),
-});
+/**
+ * The results of the enabled tests of these assets, by what `tested` identifies: SQL of an asset or a column. There are
+ * none for a reader without the scope `tests`.
+ */
+export function verdictsOf(
+  scope: PageScope,
+  tested: string,
+  assets: readonly (string | null)[],
+): (of: string) => Pick<LineageNode, 'status' | 'failing_count'> {
+  const sql = `select ${tested} as tested, status, count(*) as sub_tests, status in ${FAILING} as fails from test_status
+    where env_id = @env and asset_id in ${selectValues('assets')} and status is not null group by tested, status`;
+  const rows = scope.seesTests
+    ? selectRows<{ tested: string; status: string; sub_tests: number; fails: number }>(scope, sql, { assets })
+    : [];
+  const results = Map.groupBy(rows, (row) => row.tested);
+  return (of) => {
+    const own = results.get(of) ?? [];
+    return {
+      status: own.map(({ status }) => status).reduce(worseStatus, null),
+      failing_count: own.reduce((sum, { sub_tests, fails }) => sum + sub_tests * fails, 0),
+    };
+  };
+}

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
 import { joinAsset, joinOwnersOfTest } from '../../schema/view-parts.ts';
 import { SQLITE_VIEWS } from '../../schema/view-sqlite.ts';
-import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { type PageScope, seen, selectRows } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
 
 export const TEST_GROUPINGS = ['owner', 'schema', 'test_type', 'tag'] as const;
@@ -20,24 +20,15 @@ const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join:
   tag: { name: SQLITE_VIEWS.label, join: sql`LEFT ${SQLITE_VIEWS.joinElements('x.tags')}` },
 };
 
-/** The groups of every test that the reader sees, deleted or not. */
-export const groupsOfTests = cacheBySignature(
-  8,
-  (reads, env) => feedSignature(reads, env, ['tests', 'assets']),
-  readGroups,
-);
+/** The groups by id of every test that the reader sees, deleted or not; null stands for "no group". */
+export const groupsOfTests = cacheBySignature(8, feedSignature('tests', 'assets'), readGroups);
 
-/** The groups by test id; null stands for "no group". */
-function readGroups(
-  reads: PageReads,
-  scope: PageScope,
-  by: TestGrouping,
-): ReadonlyMap<string, readonly (string | null)[]> {
+function readGroups(scope: PageScope, by: TestGrouping): ReadonlyMap<string, readonly (string | null)[]> {
   const { name, join } = GROUPS[by];
   const text = new SQLiteSyncDialect().sqlToQuery(sql`SELECT DISTINCT x.test_id, ${name} AS name
     FROM (SELECT env_id, id AS test_id, asset_id, test_type, tags FROM tests) x ${join}
-    WHERE ${sql.raw(seen(scope, { env: 'x.env_id', asset: 'x.asset_id' }))}`).sql;
-  const rows = reads.rows({ sql: text, values: valuesIn(scope) });
-  const groups = Map.groupBy(rows, (row) => String(row['test_id']));
-  return new Map([...groups].map(([test, own]) => [test, own.map((row) => textOf(row['name']))]));
+    WHERE ${sql.raw(seen(scope, 'x.asset_id', 'x.env_id'))}`).sql;
+  const rows = selectRows<{ test_id: string; name: string | null }>(scope, text);
+  const groups = Map.groupBy(rows, ({ test_id }) => test_id);
+  return new Map([...groups].map(([test, own]) => [test, own.map((row) => row.name)]));
 }

@@ -2,9 +2,9 @@ import { FAILING } from '../../schema/data-tests.ts';
 import { addDays, type Instant } from '../core/time/instant.ts';
 import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
-import { numberOf, type PageReads, type PageScope, seen, valuesIn } from './page-scope.ts';
+import { type PageScope, seen, selectRows, selectTexts } from './page-scope.ts';
 import { cacheBySignature, scoresSignature } from './signature-cache.ts';
-import { type SqlRow, selectValues } from './sql.ts';
+import { selectValues } from './sql.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
 export interface TrendQuery {
@@ -19,12 +19,12 @@ export interface TrendQuery {
 const MAX_GROUPS = 20;
 
 /** The runs, incidents and scores of each day, with the runs of deleted tests that the mirror knows. */
-export function trends(reads: PageReads, scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
+export function trends(scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
-  const ofTest = sumsByTest(reads, scope, { by, sumsOf: sumsIn(groups, count) });
-  sumRuns(reads, scope, { days, ofTest });
-  sumIncidents(reads, scope, { days, ofTest });
+  const ofTest = sumsByTest(scope, { by, sumsOf: sumsIn(groups, count) });
+  sumRuns(scope, { days, ofTest });
+  sumIncidents(scope, { days, ofTest });
   const withRuns = [...groups].filter(
     ([, { runs, openCount, opened, resolved }]) =>
       [runs, opened, resolved].some((each) => each.some((n) => n > 0)) || openCount > 0,
@@ -33,7 +33,7 @@ export function trends(reads: PageReads, scope: PageScope, { by, days: count, un
   return {
     days,
     groups: shown.slice(0, MAX_GROUPS).map(([name, sums]) => groupOf(name, sums)),
-    health: readHealth(reads, scope, days),
+    health: readHealth(scope, days),
     cut: shown.length > MAX_GROUPS,
   };
 }
@@ -55,15 +55,8 @@ function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: str
   return (name) => {
     const known = groups.get(name);
     if (known !== undefined) return known;
-    const made = {
-      runs: none(),
-      passes: none(),
-      verdicts: none(),
-      opened: none(),
-      resolved: none(),
-      openCount: 0,
-      hours: 0,
-    };
+    const counts = { runs: none(), passes: none(), verdicts: none(), opened: none(), resolved: none() };
+    const made = { ...counts, openCount: 0, hours: 0 };
     groups.set(name, made);
     return made;
   };
@@ -72,14 +65,13 @@ function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: str
 type GroupsOfTest = (test: string) => readonly GroupSums[];
 
 function sumsByTest(
-  reads: PageReads,
   scope: PageScope,
   { by, sumsOf }: Pick<TrendQuery, 'by'> & { readonly sumsOf: (name: string | null) => GroupSums },
 ): GroupsOfTest {
   const all = [sumsOf(null)];
   if (by === null && scope.limit === null) return () => all;
   const found = new Map<string, readonly GroupSums[]>();
-  for (const [test, names] of groupsOfTests(reads, scope, by ?? 'test_type'))
+  for (const [test, names] of groupsOfTests(scope, by ?? 'test_type'))
     found.set(test, by === null ? all : names.map(sumsOf));
   return (test) => found.get(test) ?? [];
 }
@@ -105,9 +97,9 @@ interface DailySums {
 }
 
 /** Counts the runs of the days. */
-function sumRuns(reads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
+function sumRuns(scope: PageScope, { days, ofTest }: DailySums): void {
   const placeAt = placesOf(days);
-  for (const [test, runs] of runsSince(reads, scope.env, days[0] ?? '')) {
+  for (const [test, runs] of runsSince(scope, days[0] ?? '')) {
     const groups = ofTest(test);
     if (groups.length === 0) continue;
     for (let at = 0; at < runs.length; at += RUN_LENGTH) {
@@ -149,49 +141,56 @@ const TESTS_WITH_INCIDENTS = `select test_id from test_executions
     select 1 from test_executions p where p.env_id = @env and p.test_id = l.test_id and p.start_time > l.start_time
       and p.start_time < @from and p.status = 'PASS' and +p.sub_test_unique_id = l.sub_test_unique_id)`;
 
-function sumIncidents(reads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
+interface IncidentDays {
+  readonly test_id: string;
+  readonly disabled: 0 | 1;
+  readonly opened: string;
+  readonly resolved: string | null;
+  readonly hours_to_resolve: number | null;
+}
+
+function sumIncidents(scope: PageScope, { days, ofTest }: DailySums): void {
   const from = days[0] ?? '';
-  const tests = reads.texts({ sql: TESTS_WITH_INCIDENTS, values: { env: scope.env, from } });
-  const rows = reads.rows({
-    sql: `select test_id, coalesce(test_disabled, 0) as disabled, substr(first_start_time, 1, 10) as opened,
-        substr(resolved_at, 1, 10) as resolved, hours_to_resolve
-      from test_incidents
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${selectValues('tests')}
-        and (resolved_at is null or resolved_at >= @from)`,
-    values: valuesIn(scope, { from, tests: JSON.stringify(tests) }),
-  });
-  const places = new Map(days.map((day, i) => [day, i]));
-  for (const row of rows) {
-    const [opened, resolved] = [places.get(String(row['opened'])), places.get(String(row['resolved']))];
-    for (const sums of ofTest(String(row['test_id']))) {
+  const tests = selectTexts(scope, TESTS_WITH_INCIDENTS, { from });
+  const sql = `select test_id, coalesce(test_disabled, 0) as disabled, substr(first_start_time, 1, 10) as opened,
+      substr(resolved_at, 1, 10) as resolved, hours_to_resolve
+    from test_incidents where ${seen(scope, 'asset_id')} and test_id in ${selectValues('tests')}
+      and (resolved_at is null or resolved_at >= @from)`;
+  const places = new Map<string | null, number>(days.map((day, i) => [day, i]));
+  for (const row of selectRows<IncidentDays>(scope, sql, { from, tests })) {
+    const [opened, resolved] = [places.get(row.opened), places.get(row.resolved)];
+    for (const sums of ofTest(row.test_id)) {
       // Nothing ends an incident of a test that does not run any more.
-      if (row['resolved'] === null && row['disabled'] === 0) sums.openCount += 1;
+      if (row.resolved === null && row.disabled === 0) sums.openCount += 1;
       if (opened !== undefined) add(sums.opened, opened);
       if (resolved === undefined) continue;
       add(sums.resolved, resolved);
-      sums.hours += Number(row['hours_to_resolve']);
+      sums.hours += row.hours_to_resolve ?? 0;
     }
   }
 }
 
 /** The mean of the scores of all live assets by day; the total comes first. */
-function readHealth(reads: PageReads, scope: PageScope, days: readonly string[]): Trends['health'] {
-  const rows = meansSince(reads, scope, days[0] ?? '');
-  return [...Map.groupBy(rows, (row) => String(row['dimension']))].map(([dimension, own]) => {
-    const byDay = new Map(own.map((row) => [row['day'], numberOf(row['score'])]));
+function readHealth(scope: PageScope, days: readonly string[]): Trends['health'] {
+  const rows = meansSince(scope, days[0] ?? '');
+  return [...Map.groupBy(rows, ({ dimension }) => dimension)].map(([dimension, own]) => {
+    const byDay = new Map(own.map(({ day, score }) => [day, score]));
     return { dimension, scores: days.map((day) => byDay.get(day) ?? null) };
   });
 }
 
+interface DailyMean {
+  readonly dimension: string;
+  readonly day: string;
+  readonly score: number | null;
+}
+
 /** The means of all assets are stored in the mirror; those of a restricted reader's assets can take seconds. */
-const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from: string): readonly SqlRow[] => {
+const meansSince = cacheBySignature(8, scoresSignature, (scope, from: string): readonly DailyMean[] => {
   const means =
     scope.limit === null
       ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'
       : `select dimension, day, avg(score) as score from health_daily
-        where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and day >= @from group by dimension, day`;
-  return reads.rows({
-    sql: `select * from (${means}) order by dimension <> 'total', dimension`,
-    values: valuesIn(scope, { from }),
-  });
+        where ${seen(scope, 'asset_id')} and day >= @from group by dimension, day`;
+  return selectRows(scope, `select * from (${means}) order by dimension <> 'total', dimension`, { from });
 });

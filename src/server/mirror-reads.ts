@@ -53,7 +53,7 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
     connection,
     {
       memory: {},
-      rows: ({ sql, values }) => withDamageErrors(() => prepare(sql).all(values) as SqlRow[]),
+      rows: ({ sql, values }) => withDamageErrors(() => prepare(sql).all(values) as never[]),
       texts: ({ sql, values }) => withDamageErrors(() => prepare(sql).pluck().all(values) as (string | null)[]),
       run: ({ sql, values }) => void withDamageErrors(() => prepare(sql).run(values)),
     },

@@ -1,3 +1,4 @@
+import type { Instant } from '../core/time/instant.ts';
 import { assetColumns, assetDetail } from '../page-data/asset-detail.ts';
 import { DEFAULT_PARAMETERS, TREND_DAYS } from '../page-data/default-parameters.ts';
 import { failingNow, type PageRange } from '../page-data/failing-now.ts';
@@ -27,7 +28,7 @@ interface PageView {
   readonly scopes: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
-  answer(view: MirrorSnapshot, scope: PageScope, query: ParsedQuery): unknown;
+  answer(scope: PageScope, query: ParsedQuery, serverTime: Instant): unknown;
 }
 
 /** Ids have no maximum length, as in paths. */
@@ -58,7 +59,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   failing: {
     scopes: BOTH,
     query: { limit: limitSchema(500, DEFAULT_PARAMETERS.limit), offset: OFFSET },
-    answer: (view, scope, query) => failingNow(view, scope, rangeOf(query)),
+    answer: (scope, query) => failingNow(scope, rangeOf(query)),
   },
   trends: {
     scopes: BOTH,
@@ -66,12 +67,8 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       by: { type: 'string', enum: TEST_GROUPINGS },
       days: limitSchema(Math.max(...TREND_DAYS), DEFAULT_PARAMETERS.days),
     },
-    answer: (view, scope, { by, days }) =>
-      trends(view, scope, {
-        by: (by as TestGrouping | undefined) ?? null,
-        days: Number(days),
-        until: view.serverTime,
-      }),
+    answer: (scope, { by, days }, until) =>
+      trends(scope, { by: (by as TestGrouping | undefined) ?? null, days: Number(days), until }),
   },
   untested: {
     scopes: BOTH,
@@ -80,32 +77,32 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       offset: OFFSET,
       all: { type: 'boolean', default: DEFAULT_PARAMETERS.all },
     },
-    answer: (view, scope, query) => untestedTables(view, scope, { ...rangeOf(query), all: query['all'] === true }),
+    answer: (scope, query) => untestedTables(scope, { ...rangeOf(query), all: query['all'] === true }),
   },
   search: {
     scopes: ASSETS,
     query: { q: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS } },
     required: ['q'],
-    answer: (view, scope, { q }) => searchAssets(view, scope, String(q)),
+    answer: (scope, { q }) => searchAssets(scope, String(q)),
   },
   asset: {
     scopes: ASSETS,
     query: { id: ID },
     required: ['id'],
-    answer: (view, scope, { id }) => assetDetail(view, scope, String(id)),
+    answer: (scope, { id }) => assetDetail(scope, String(id)),
   },
   columns: {
     scopes: ASSETS,
     query: { asset_id: ID, offset: OFFSET },
     required: ['asset_id'],
-    answer: (view, scope, query) =>
-      assetColumns(view, scope, { assetId: String(query['asset_id']), offset: Number(query['offset']) }),
+    answer: (scope, query) =>
+      assetColumns(scope, { assetId: String(query['asset_id']), offset: Number(query['offset']) }),
   },
   node: {
     scopes: ASSETS,
     query: { id: ID, of: OF },
     required: ['id'],
-    answer: (view, scope, query) => lineageNode(view, scope, nodeOf(query)),
+    answer: (scope, query) => lineageNode(scope, nodeOf(query)),
   },
   neighbours: {
     scopes: ASSETS,
@@ -117,8 +114,8 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       offset: OFFSET,
     },
     required: ['id', 'direction'],
-    answer: (view, scope, query) =>
-      neighboursOf(view, scope, {
+    answer: (scope, query) =>
+      neighboursOf(scope, {
         ...nodeOf(query),
         ...rangeOf(query),
         direction: query['direction'] === 'upstream' ? 'upstream' : 'downstream',
@@ -158,7 +155,7 @@ function viewEndpoint(name: string, { scopes, query, required = [], answer }: Pa
     scopes,
     query: { type: 'object', properties: query, required },
     respond(view, request) {
-      const found = answer(view, pageScopeOf(request), request.query);
+      const found = answer(pageScopeOf(view, request), request.query, view.serverTime);
       if (found === null) throw notFound(nameOf(request.query));
       return found;
     },
@@ -171,8 +168,9 @@ function nameOf({ id, asset_id: assetId, of }: ParsedQuery): string {
 }
 
 /** What the reader may see of the environment. The visible assets are already cached. */
-function pageScopeOf({ reader, params }: RequestContext): PageScope {
+function pageScopeOf(reads: MirrorSnapshot, { reader, params }: RequestContext): PageScope {
   return {
+    reads,
     env: params[ENV] ?? '',
     limit: isLimited(reader) ? { ids: VISIBLE_IDS, values: { reader: readerNumber(reader) } } : null,
     seesTests: hasScope(reader, 'tests'),

@@ -59,7 +59,7 @@ function trustFor(limits: Partial<TrustReader> = {}, more: (writing: MirrorFile)
     fillLog(writing);
     more(writing);
   });
-  return seen((reads) => mirrorTrust(reads, { ...EVERYTHING, ...limits }, CATALOGUE));
+  return seen(({ reads }) => mirrorTrust(reads, { ...EVERYTHING, ...limits }, CATALOGUE));
 }
 
 const E = { environments: new Set(['e']) };
@@ -169,7 +169,7 @@ describe('an environment that the service no longer lists', () => {
       fillWorld(writing);
       writing.connection.exec(`update environments set missing_since = '${since}' where id = 'e'`);
     });
-    return seen((reads) => recordAnswers(reads, { environments: chosen, until: NOW, streams: CATALOGUE }));
+    return seen(({ reads }) => recordAnswers(reads, { environments: chosen, until: NOW, streams: CATALOGUE }));
   };
   const partsOf = ({ answers }: ReturnType<typeof recorded>) => new Set(answers.map(({ env }) => env));
   const trustOf = ({ answers }: ReturnType<typeof recorded>) => answers.find(({ name }) => name === 'mirror')?.data;

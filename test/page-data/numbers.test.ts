@@ -7,7 +7,7 @@ import { failingNow } from '../../src/page-data/failing-now.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { asset, column, insert, insertMany, NOW, run, test_ } from '../server/fixture.ts';
-import { ALL, mirrorOf } from './setup.ts';
+import { mirrorOf } from './setup.ts';
 
 const WHOLE = { limit: 1000, offset: 0 };
 
@@ -38,7 +38,7 @@ describe('the tests in an asset’s details', () => {
       fillResults(writing, 'no verdict', ['SKIPPED', 'PASS', 'NO_DATA']);
       fillResults(writing, 'never', []);
     });
-    const detail = seen((reads) => assetDetail(reads, ALL, 'x'));
+    const detail = seen((scope) => assetDetail(scope, 'x'));
     expect(detail?.tests?.map(({ test_id, status }) => [test_id, status])).toEqual([
       ['first', 'ERROR'],
       ['last', 'FAIL'],
@@ -53,7 +53,7 @@ describe('the tests in an asset’s details', () => {
     const { seen } = withAsset((writing) => {
       for (const n of numbered(201)) fillResults(writing, n, ['PASS']);
     });
-    const detail = seen((reads) => assetDetail(reads, ALL, 'x'));
+    const detail = seen((scope) => assetDetail(scope, 'x'));
     expect([detail?.tests?.length, detail?.test_count]).toEqual([200, 201]);
   });
 });
@@ -72,7 +72,7 @@ describe('assetColumns', () => {
       fillResults(writing, 'off', ['PASS', 'PASS', 'PASS']);
       writing.connection.exec("update tests set disabled = 1 where id = 'off'");
     });
-    const found = seen((reads) => assetColumns(reads, ALL, { assetId: 'x', offset: 0 }));
+    const found = seen((scope) => assetColumns(scope, { assetId: 'x', offset: 0 }));
     expect(found?.rows.map((row) => [row.name, row.tests])).toEqual([
       ['COLUMN_0', 2],
       ['column_1', 1],
@@ -84,7 +84,7 @@ describe('assetColumns', () => {
 
   test('columns are returned 200 at a time, but all are counted', () => {
     const { seen } = parts(numbered(201));
-    const part = (offset: number) => seen((reads) => assetColumns(reads, ALL, { assetId: 'x', offset }));
+    const part = (offset: number) => seen((scope) => assetColumns(scope, { assetId: 'x', offset }));
     expect([part(0)?.rows.length, part(0)?.total, part(200)?.rows.map(({ name }) => name)]).toEqual([
       200,
       201,
@@ -107,7 +107,7 @@ describe('a failing sub-test', () => {
           }),
         );
     });
-    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { rows } = seen((scope) => failingNow(scope, WHOLE));
     const [even, odd] = ['t:sub 0', 't:sub 1'].map((id) => rows.find((row) => row.sub_test_unique_id === id)?.history);
     expect([even?.length, odd?.length]).toEqual([30, 30]);
     expect([even?.[0], odd?.[0], odd?.at(-1)]).toEqual([
@@ -130,8 +130,8 @@ describe('the flag that an answer was cut', () => {
     [10_001, true],
   ])('with %i assets downstream of a failing test or an untested table, cut is %s', (width, cut) => {
     const { seen } = hub(width);
-    const [failing] = seen((reads) => failingNow(reads, ALL, WHOLE)).rows;
-    const [untested] = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true })).rows;
+    const [failing] = seen((scope) => failingNow(scope, WHOLE)).rows;
+    const [untested] = seen((scope) => untestedTables(scope, { ...WHOLE, all: true })).rows;
     const count = Math.min(width, 10_000);
     const expected = { downstream_count: count, downstream_cut: cut };
     expect([failing, untested]).toMatchObject([expected, expected]);
@@ -152,7 +152,7 @@ describe('the flag that an answer was cut', () => {
           );
       }
     });
-    const found = seen((reads) => trends(reads, ALL, { by: 'test_type', days: 3, until: NOW }));
+    const found = seen((scope) => trends(scope, { by: 'test_type', days: 3, until: NOW }));
     const most = numbered(count).toReversed().slice(0, 20);
     expect([found.groups.map(({ name }) => name), found.cut]).toEqual([most.map((n) => `type ${n}`), cut]);
   });

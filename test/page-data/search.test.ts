@@ -3,7 +3,7 @@ import { assets } from '../../schema/assets.ts';
 import { assetDetail } from '../../src/page-data/asset-detail.ts';
 import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { asset, insert } from '../server/fixture.ts';
-import { ALL, mirrorOf, reportOf } from './setup.ts';
+import { mirrorOf, reportOf } from './setup.ts';
 
 const NO_TABLE = { db_name: null, schema_name: null, table_name: null };
 
@@ -29,10 +29,10 @@ function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   });
   const answers = rows.map(({ id }) => ({
     ...{ name: 'asset', env: 'e', parameters: { id } },
-    data: seen((reads) => assetDetail(reads, ALL, id)),
+    data: seen((scope) => assetDetail(scope, id)),
   }));
   const ask = reportOf(answers);
-  const ofMirror = (text: string) => seen((reads) => searchAssets(reads, ALL, text));
+  const ofMirror = (text: string) => seen((scope) => searchAssets(scope, text));
   return { ofMirror, ofReport: (q: string) => ask('search', { q }) };
 }
 

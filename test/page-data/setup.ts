@@ -4,7 +4,7 @@ import { type MirrorFile, openForReading } from '../../src/destination/sqlite/op
 import type { AnswerName } from '../../src/page/page-source.ts';
 import { createRecordedSource } from '../../src/page/recorded-source.ts';
 import type { RecordedAnswer } from '../../src/page-data/page-data.ts';
-import type { PageReads, PageScope } from '../../src/page-data/page-scope.ts';
+import type { PageScope } from '../../src/page-data/page-scope.ts';
 import type { SqlRow } from '../../src/page-data/sql.ts';
 import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import { newMirror } from '../server/fixture.ts';
@@ -20,21 +20,21 @@ export function reportOf(answers: readonly RecordedAnswer[]) {
   };
 }
 
-export const ALL: PageScope = { env: 'e', limit: null, seesTests: true };
+export const ALL: Omit<PageScope, 'reads'> = { env: 'e', limit: null, seesTests: true };
 
 /** A mirror with the environment `e`, and functions to read it as the page does and by SQL. */
 export function mirrorOf(fill: (writing: MirrorFile) => void = fillWorld) {
   const writing = newMirror(fill);
   const { path } = writing;
   closeWritten(writing);
-  const seen = <Found>(look: (reads: PageReads) => Found): Found => {
+  const seen = <Found>(look: (scope: PageScope) => Found): Found => {
     const mirror = openForReading(path);
     try {
-      return openMirrorReads(mirror).read(look);
+      return openMirrorReads(mirror).read((reads) => look({ ...ALL, reads }));
     } finally {
       mirror.connection.close();
     }
   };
-  const rows = (sql: string): readonly SqlRow[] => seen((reads) => reads.rows({ sql, values: {} }));
+  const rows = (sql: string): readonly SqlRow[] => seen(({ reads }) => reads.rows({ sql, values: {} }));
   return { path, seen, rows };
 }

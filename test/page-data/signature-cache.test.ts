@@ -4,7 +4,6 @@ import { lineageOf } from '../../src/page-data/asset-graph.ts';
 import { TREND_DAYS } from '../../src/page-data/default-parameters.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
 import type { PageReads } from '../../src/page-data/page-scope.ts';
-import type { SqlRow } from '../../src/page-data/sql.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { NOW } from '../server/fixture.ts';
@@ -21,7 +20,7 @@ function changing() {
     memory,
     rows({ sql, values }) {
       statements.push(sql);
-      return connection.prepare(sql).all(values) as SqlRow[];
+      return connection.prepare(sql).all(values) as never[];
     },
     texts({ sql, values }) {
       statements.push(sql);
@@ -36,11 +35,11 @@ function changing() {
   return { reads, commit, statements };
 }
 
-const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).countDownstream(id).downstream_count;
+const reachedBy = (reads: PageReads, id: string) => lineageOf({ ...ALL, reads }).countDownstream(id).downstream_count;
 
 /** The number of runs of all tests on the last day. */
 const lastRuns = (reads: PageReads) =>
-  trends(reads, ALL, { by: null, days: 3, until: NOW }).groups[0]?.run_count.at(-1) ?? 0;
+  trends({ ...ALL, reads }, { by: null, days: 3, until: NOW }).groups[0]?.run_count.at(-1) ?? 0;
 
 describe('the caches that outlive a state of the mirror', () => {
   test('the lineage is read again only after an edge was added or removed', () => {
@@ -69,7 +68,7 @@ describe('the caches that outlive a state of the mirror', () => {
   test('the tables and the number of columns are read again only after one of them changed', () => {
     const { reads, commit } = changing();
     const counts = () => {
-      const found = untestedTables(reads(), ALL, { limit: 1, offset: 0, all: true });
+      const found = untestedTables({ ...ALL, reads: reads() }, { limit: 1, offset: 0, all: true });
       return [found.table_count, found.column_count];
     };
     expect(counts()).toEqual([10, 30]);
@@ -88,7 +87,7 @@ describe('the caches that outlive a state of the mirror', () => {
     const ids = "(select v.id from assets v where v.env_id = 'e' and v.id in ('m1', 'm2'))";
     const limited = { ...ALL, limit: { ids, values: {} } };
     const ask = (scope = ALL, offset = 0) => {
-      const { total, rows } = failingNow(reads(), scope, { limit: 2, offset });
+      const { total, rows } = failingNow({ ...scope, reads: reads() }, { limit: 2, offset });
       return [total, ...rows.map(({ test_id }) => test_id)];
     };
     const isRead = () => statements.splice(0).some((sql) => sql.includes('select distinct test_id'));
@@ -104,7 +103,7 @@ describe('the caches that outlive a state of the mirror', () => {
   test('the groups of tests are read again only after a test or an asset changed', () => {
     const { reads, commit } = changing();
     const names = () =>
-      trends(reads(), ALL, { by: 'owner', days: 30, until: NOW })
+      trends({ ...ALL, reads: reads() }, { by: 'owner', days: 30, until: NOW })
         .groups.map(({ name }) => name)
         .toSorted();
     expect(names()).toEqual(['Everybody', 'owner 0', 'owner 1', 'owner 2']);
@@ -116,7 +115,8 @@ describe('the caches that outlive a state of the mirror', () => {
 
   test('the daily mean scores are read again only after a score, an asset or a mean changed', () => {
     const { reads, commit } = changing();
-    const mean = (reader = ALL) => trends(reads(), reader, { by: null, days: 2, until: NOW }).health[0]?.scores[0];
+    const mean = (reader = ALL) =>
+      trends({ ...reader, reads: reads() }, { by: null, days: 2, until: NOW }).health[0]?.scores[0];
     const before = mean();
     commit("update asset_health_scores set mirrored_at = @now where asset_id = 'm1'");
     expect(mean()).toBe(before);
@@ -134,7 +134,7 @@ describe('the caches that outlive a state of the mirror', () => {
   test('a test’s runs are read again only after a new run, or after its results or history were read again', () => {
     const { reads, commit, statements } = changing();
     const counts = () => {
-      const [all] = trends(reads(), ALL, { by: null, days: 3, until: NOW }).groups;
+      const [all] = trends({ ...ALL, reads: reads() }, { by: null, days: 3, until: NOW }).groups;
       return [all?.run_count.at(-2), all?.run_count.at(-1), all?.pass_rate.at(-2)];
     };
     const readsAll = () => statements.splice(0).some((sql) => sql.includes('from tests t where t.env_id = @env'));
@@ -154,7 +154,7 @@ describe('the caches that outlive a state of the mirror', () => {
 
   test('the runs of tests are cached for all periods, in whatever order they are requested', () => {
     const { reads, statements } = changing();
-    const ask = (days: number) => trends(reads(), ALL, { by: null, days, until: NOW });
+    const ask = (days: number) => trends({ ...ALL, reads: reads() }, { by: null, days, until: NOW });
     ask(90);
     statements.splice(0);
     for (const days of [...TREND_DAYS, ...TREND_DAYS]) ask(days);

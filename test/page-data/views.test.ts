@@ -10,7 +10,7 @@ import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { asset, assetEdge, insert, insertMany, NOW } from '../server/fixture.ts';
-import { ALL, mirrorOf } from './setup.ts';
+import { mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
 
 const WHOLE = { limit: 1000, offset: 0 };
@@ -43,8 +43,8 @@ describe('the asset graph, compared with the lineage views', () => {
     const { seen, rows } = tangled();
     const expected = rows('select asset_id, downstream_count, downstream_bi_count from coverage_by_impact');
     expect(Math.max(...expected.map((row) => Number(row['downstream_count'])))).toBeGreaterThan(10);
-    const found = seen((reads) => {
-      const lineage = lineageOf(reads, ALL);
+    const found = seen((scope) => {
+      const lineage = lineageOf(scope);
       return expected.map(({ asset_id }) => {
         const { downstream_cut: _, ...counts } = lineage.countDownstream(String(asset_id));
         return { asset_id, ...counts };
@@ -62,8 +62,8 @@ describe('the asset graph, compared with the lineage views', () => {
     for (const [id, of] of Map.groupBy(ancestors, (row) => String(row['asset_id']))) {
       const among = of.filter((row) => wanted.includes(String(row['upstream_asset_id'])));
       const depth = Math.min(...among.map((row) => Number(row['depth'])));
-      const nearest = seen((reads) => {
-        const lineage = lineageOf(reads, ALL);
+      const nearest = seen((scope) => {
+        const lineage = lineageOf(scope);
         return lineage.nearest(id, lineage.flagged(wanted));
       });
       const ids = among.filter((row) => row['depth'] === depth).map((row) => row['upstream_asset_id']);
@@ -77,18 +77,18 @@ describe('the asset graph, compared with the lineage views', () => {
   test('a walk stops counting at ten thousand assets and says that there are more', () => {
     const edge = { upstream_asset_id: "'hub'", downstream_asset_id: "'a' || i" };
     const { seen } = mirrorOf((writing) => insertMany(writing, 'asset_lineage', 10_001, edge));
-    expect(seen((reads) => lineageOf(reads, ALL).countDownstream('hub'))).toEqual({
+    expect(seen((scope) => lineageOf(scope).countDownstream('hub'))).toEqual({
       downstream_count: 10_000,
       downstream_bi_count: 0,
       downstream_cut: true,
     });
-    expect(seen((reads) => lineageOf(reads, ALL).degree('hub', 'downstream'))).toBe(10_001);
+    expect(seen((scope) => lineageOf(scope).degree('hub', 'downstream'))).toBe(10_001);
   });
 });
 
 describe('failingNow', () => {
   test('every failing sub-test is listed once, with its number of downstream assets', () => {
-    const { total, rows: shown } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { total, rows: shown } = seen((scope) => failingNow(scope, WHOLE));
     const failing = select("select sub_test_unique_id as id from failing_tests where env_id = 'e' order by 1");
     expect(total).toBe(failing.length);
     expect(shown.map((row) => row.sub_test_unique_id).toSorted()).toEqual(failing.map(({ id }) => id));
@@ -101,7 +101,7 @@ describe('failingNow', () => {
   });
 
   test('errors come before failures and warnings; within a status, more downstream assets come first', () => {
-    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { rows } = seen((scope) => failingNow(scope, WHOLE));
     const statuses = rows.map(({ status }) => status);
     expect(statuses).toEqual(statuses.toSorted((a, b) => 'ERROR FAIL WARN'.indexOf(a) - 'ERROR FAIL WARN'.indexOf(b)));
     const severe = rows.filter(({ status, severity }) => status === 'FAIL' && severity === 'ERROR');
@@ -110,16 +110,16 @@ describe('failingNow', () => {
   });
 
   test('the pages of the list add up to the whole list', () => {
-    const { total, rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { total, rows } = seen((scope) => failingNow(scope, WHOLE));
     const parts = Array.from({ length: Math.ceil(total / 3) }, (_, i) =>
-      seen((reads) => failingNow(reads, ALL, { limit: 3, offset: i * 3 })),
+      seen((scope) => failingNow(scope, { limit: 3, offset: i * 3 })),
     );
     expect(parts.flatMap((part) => part.rows)).toEqual(rows);
     expect(parts.every((part) => part.total === total)).toBe(true);
   });
 
   test('a failing sub-test has the start of its open incident, its last runs, and the nearest failing ancestor', () => {
-    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { rows } = seen((scope) => failingNow(scope, WHOLE));
     const of = (id: string) => rows.find((row) => row.test_id === `${id}:test`);
     expect(of('m1')).toMatchObject({
       since: '2026-11-17T00:00:00.000000Z',
@@ -140,7 +140,7 @@ describe('failingNow', () => {
       fillWorld(writing);
       writing.connection.exec('delete from test_executions');
     });
-    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { rows } = seen((scope) => failingNow(scope, WHOLE));
     expect(rows[0]).toMatchObject({ history: [], since: expect.stringMatching(/^2026-11-19/) });
   });
 });
@@ -156,7 +156,7 @@ describe('trends', () => {
   test.each(TEST_GROUPINGS)('trends by %s agree with the daily view', (by) => {
     const { view, name } = VIEWS[by];
     const daily = select(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
-    const { days, groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: NOW }));
+    const { days, groups } = seen((scope) => trends(scope, { by, days: 12, until: NOW }));
     expect(days).toEqual(Array.from({ length: 12 }, (_, i) => `2026-11-${String(i + 9).padStart(2, '0')}`));
     const shown = groups.flatMap((group) =>
       days.flatMap((day, i) =>
@@ -170,7 +170,7 @@ describe('trends', () => {
   });
 
   test('trends without a grouping cover all tests and agree with the incidents view', () => {
-    const [all, ...none] = seen((reads) => trends(reads, ALL, { by: null, days: 12, until: NOW })).groups;
+    const [all, ...none] = seen((scope) => trends(scope, { by: null, days: 12, until: NOW })).groups;
     expect([all?.name, none]).toEqual([null, []]);
     const daily = select("select run_count from test_runs_daily where env_id = 'e' order by day");
     expect(all?.run_count).toEqual([0, ...daily.map((row) => row['run_count']), 0]);
@@ -183,7 +183,7 @@ describe('trends', () => {
   });
 
   test('trends of a few days include incidents that began long before', () => {
-    const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: NOW })).groups[0];
+    const found = seen((scope) => trends(scope, { by: null, days: 4, until: NOW })).groups[0];
     const [expected] =
       select(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
       sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
@@ -200,15 +200,15 @@ describe('trends', () => {
       "select test_id from test_incidents where env_id = 'e' and resolved_at is null and test_disabled = 1",
     );
     expect(open.length).toBeGreaterThan(0);
-    const { total } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const { total } = seen((scope) => failingNow(scope, WHOLE));
     for (const by of [null, 'test_type'] as const) {
-      const { groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: NOW }));
+      const { groups } = seen((scope) => trends(scope, { by, days: 12, until: NOW }));
       expect(groups.reduce((sum, group) => sum + group.open_count, 0)).toBe(total);
     }
   });
 
   test('trends have the mean scores of each day, the total first', () => {
-    const { health } = seen((reads) => trends(reads, ALL, { by: null, days: 3, until: NOW }));
+    const { health } = seen((scope) => trends(scope, { by: null, days: 3, until: NOW }));
     const mean = (day: string) =>
       select(
         `select avg(score) as mean from health_daily where env_id = 'e' and dimension = 'total' and day = '${day}'`,
@@ -220,7 +220,7 @@ describe('trends', () => {
 
 describe('untestedTables', () => {
   test('live tables are listed by downstream assets, most first, and agree with the coverage view', () => {
-    const found = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true }));
+    const found = seen((scope) => untestedTables(scope, { ...WHOLE, all: true }));
     const coverage =
       select(`select asset_id, test_count, column_count, tested_column_count, downstream_count, downstream_bi_count
       from coverage_by_impact where env_id = 'e' order by asset_id`);
@@ -243,29 +243,29 @@ describe('untestedTables', () => {
   });
 
   test('tested tables are listed only on request', () => {
-    const { total, rows } = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: false }));
+    const { total, rows } = seen((scope) => untestedTables(scope, { ...WHOLE, all: false }));
     expect([total, rows.map((row) => row.asset.id)]).toEqual([2, ['o4', 'm5'].toSorted()]);
   });
 });
 
 describe('assetDetail and neighboursOf', () => {
   test('an asset has its tests, failing ones first, and no details once it is deleted', () => {
-    const detail = seen((reads) => assetDetail(reads, ALL, 'm1'));
+    const detail = seen((scope) => assetDetail(scope, 'm1'));
     expect(detail?.tests).toMatchObject([{ test_id: 'm1:test', status: 'FAIL' }]);
     expect(detail).toMatchObject({ column_count: 3, tags: ['tag', 'tag of m1'], test_count: 1 });
     expect(detail?.scores.map(({ dimension }) => dimension)).toEqual(['total', 'accuracy']);
-    expect(seen((reads) => assetDetail(reads, ALL, 'mgone'))).toBeNull();
+    expect(seen((scope) => assetDetail(scope, 'mgone'))).toBeNull();
   });
 
   test('neighbours are listed failing ones first, each with its own number of neighbours', () => {
     const query = { of: 'assets', direction: 'downstream', limit: 2, offset: 0 } as const;
-    const { total, rows } = seen((reads) => neighboursOf(reads, ALL, { ...query, id: 'm4' })) ?? { total: 0, rows: [] };
+    const { total, rows } = seen((scope) => neighboursOf(scope, { ...query, id: 'm4' })) ?? { total: 0, rows: [] };
     expect(total).toBe(3);
     expect(rows).toMatchObject([
       { id: 'm1', failing_count: 1, upstream_count: 2, downstream_count: 2, status: 'FAIL' },
       { id: 'mdash', failing_count: 1, upstream_count: 1, downstream_count: 0, status: 'WARN' },
     ]);
-    expect(seen((reads) => neighboursOf(reads, ALL, { ...query, id: 'nobody' }))).toBeNull();
+    expect(seen((scope) => neighboursOf(scope, { ...query, id: 'nobody' }))).toBeNull();
   });
 });
 
@@ -273,7 +273,7 @@ describe('mirrorTrust', () => {
   const EVERYTHING = { environments: null, deniedScopes: [], seesSomeAssets: false };
 
   test('a stream has its live, held-back and rejected rows, and the time up to which it is complete', () => {
-    const { environments, last_run } = seen((reads) => mirrorTrust(reads, EVERYTHING, CATALOGUE));
+    const { environments, last_run } = seen(({ reads }) => mirrorTrust(reads, EVERYTHING, CATALOGUE));
     const streams = environments.find(({ env_id }) => env_id === 'e')?.streams ?? [];
     const named = (name: string) => streams.find(({ stream }) => stream === name);
     expect(named('assets')).toMatchObject({ rows: 12, complete_at: '2026-11-20T11:00:00.000000Z', status: 'done' });
