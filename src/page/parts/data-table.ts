@@ -1,13 +1,17 @@
 import type { VNode } from 'preact';
+import { formatCount } from '../format.ts';
 import { html } from '../html.ts';
+import type { TermName } from '../term-places.ts';
+import { term } from './term.ts';
 
+/** A number is shown as a count. */
 type CellContent = VNode | string | number | null;
 
 export interface DataColumn<R> {
   /** The column heading; narrow screens show it next to each value. */
   readonly label: string;
-  /** Replaces the label in the heading, such as a term with its explanation. */
-  readonly head?: VNode;
+  /** Explains the label in the heading. */
+  readonly term?: TermName;
   readonly cell: (row: R) => CellContent;
   /** `name`: the row header. `number`: right-aligned. `text`: takes the remaining width. */
   readonly kind?: 'name' | 'number' | 'text';
@@ -28,7 +32,7 @@ export function dataTable<R>({ caption, columns, rows, keyOf, detailOf }: DataTa
     <caption>${caption}</caption>
     <thead role="rowgroup">
       <tr role="row">
-        ${columns.map(({ label, head, kind = 'plain' }) => html`<th key=${label} scope="col" role="columnheader" class=${kind}>${head ?? label}</th>`)}
+        ${columns.map(({ label, term: name, kind = 'plain' }) => html`<th key=${label} scope="col" role="columnheader" class=${kind}>${name === undefined ? label : term(name, label)}</th>`)}
       </tr>
     </thead>
     <tbody role="rowgroup">
@@ -48,8 +52,10 @@ function dataRow<R>(row: R, columns: readonly DataColumn<R>[], key: string): VNo
 }
 
 /** Texts from the service may be of any length. */
-const clamped = (content: CellContent): CellContent =>
-  typeof content === 'string' ? html`<span class="clamp">${content}</span>` : content;
+function clamped(content: CellContent): VNode | null {
+  if (content === null || typeof content === 'object') return content;
+  return html`<span class="clamp">${typeof content === 'number' ? formatCount(content) : content}</span>`;
+}
 
 function detailRow(detail: VNode | null, width: number, key: string): VNode | null {
   if (detail === null) return null;

@@ -57,9 +57,9 @@ const COLUMNS: readonly DataColumn<AssetTest>[] = [
     kind: 'name',
     cell: ({ test_name }) => html`<span class="clamp" title=${test_name}>${breakable(test_name)}</span>`,
   },
-  { label: 'Result', head: term('latestStatus', 'Result'), cell: (test) => status(test.status) },
+  { label: 'Result', term: 'latestStatus', cell: (test) => status(test.status) },
   { label: 'Last run', cell: ({ start_time }) => age(start_time) },
-  { label: 'Type', head: term('testType', 'Type'), cell: ({ test_type }) => test_type ?? '–' },
+  { label: 'Type', term: 'testType', cell: ({ test_type }) => test_type ?? '–' },
   { label: 'Column', kind: 'text', cell: ({ column_name }) => html`<span class="clamp">${column_name ?? '–'}</span>` },
-  { label: 'Severity', head: term('severity', 'Severity'), cell: ({ severity }) => severity ?? '–' },
+  { label: 'Severity', term: 'severity', cell: ({ severity }) => severity ?? '–' },
 ];

@@ -10,7 +10,6 @@ import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
 import { levelOf, status } from '../parts/status.ts';
-import { term } from '../parts/term.ts';
 import { age } from '../parts/time.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
@@ -76,12 +75,12 @@ const textOf = ({
 function columnsFor(env: string, values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
   return [
     { label: 'Test', kind: 'name', cell: (row) => testCell(row, values) },
-    { label: 'Result', head: term('latestStatus', 'Result'), kind: 'text', cell: resultCell },
-    { label: 'Since', head: term('since', 'Since'), cell: ({ since }) => age(since, 'unknown') },
+    { label: 'Result', term: 'latestStatus', kind: 'text', cell: resultCell },
+    { label: 'Since', term: 'since', cell: ({ since }) => age(since, 'unknown') },
     { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
     { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset, env)) },
     { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'none') },
-    { label: 'Downstream', head: term('downstream', 'Downstream'), kind: 'number', cell: impactCell },
+    { label: 'Downstream', term: 'downstream', kind: 'number', cell: impactCell },
     { label: 'Probable cause', kind: 'text', cell: (row) => causeCell(row, env) },
   ];
 }

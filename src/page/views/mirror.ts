@@ -6,7 +6,6 @@ import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { levelIcon } from '../parts/icon.ts';
 import { notice } from '../parts/notice.ts';
 import { status } from '../parts/status.ts';
-import { term } from '../parts/term.ts';
 import { age, nowMs } from '../parts/time.ts';
 import { environmentWarnings, mirrorWarnings } from './mirror-warnings.ts';
 
@@ -80,15 +79,11 @@ function environmentSection(
   </section>`;
 }
 
-const count = (value: number | null): VNode | string =>
-  value === null ? html`<span class="faint">not shown</span>` : formatCount(value);
+const count = (value: number | null): VNode | number => value ?? html`<span class="faint">not shown</span>`;
 
 /** A count that should be zero. */
-function warningCount(value: number | null): VNode | string {
-  return (value ?? 0) > 0
-    ? html`<strong class="warn">${levelIcon('warn')} ${formatCount(value ?? 0)}</strong>`
-    : count(value);
-}
+const warningCount = (value: number | null): VNode | number =>
+  value ? html`<strong class="warn">${levelIcon('warn')} ${formatCount(value)}</strong>` : count(value);
 
 const COLUMNS: readonly DataColumn<StreamTrust>[] = [
   { label: 'Stream', kind: 'name', cell: ({ stream }) => stream },
@@ -96,13 +91,13 @@ const COLUMNS: readonly DataColumn<StreamTrust>[] = [
   { label: 'Rows', kind: 'number', cell: ({ rows }) => count(rows) },
   {
     label: 'Read as',
-    head: term('mode', 'Read as'),
+    term: 'mode',
     cell: ({ mode, reason }) =>
       html`<span>${mode ?? '–'}${reason !== null && reason !== mode && html` <span class="faint">(${reason})</span>`}</span>`,
   },
   {
     label: 'Ended',
-    head: term('runStatus', 'Ended'),
+    term: 'runStatus',
     cell: ({ status: ended, ended_at }) =>
       ended === null
         ? html`<span class="faint">not shown</span>`

@@ -4,7 +4,6 @@ import { countOf, formatCount, formatDuration, formatFraction } from '../format.
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { levelIcon } from '../parts/icon.ts';
-import { term } from '../parts/term.ts';
 import { changeOf, DIRECTION_LEVELS, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
 
 /** Compares groups: which got better or worse. */
@@ -27,36 +26,21 @@ const columnsWith = (none: string, midpoint: number): readonly DataColumn<TrendG
     cell: ({ name }) =>
       html`<span class="clamp" title=${name}>${name ?? html`<span class="faint">${none}</span>`}</span>`,
   },
-  {
-    label: 'Pass rate',
-    head: term('passRate', 'Pass rate'),
-    kind: 'number',
-    cell: (group) => part(changeOf(group, midpoint).now),
-  },
+  { label: 'Pass rate', term: 'passRate', kind: 'number', cell: (group) => part(changeOf(group, midpoint).now) },
   { label: 'Change', cell: (group) => changeCell(changeOf(group, midpoint)) },
   { label: 'By day', cell: ({ pass_rate }) => sparkline(pass_rate) },
-  { label: 'Runs', kind: 'number', cell: ({ run_count }) => formatCount(sumOf(run_count)) },
-  { label: 'Opened', kind: 'number', cell: ({ incidents_opened }) => formatCount(sumOf(incidents_opened)) },
-  {
-    label: 'Resolved',
-    kind: 'number',
-    head: term('resolvedAt', 'Resolved'),
-    cell: ({ incidents_resolved }) => formatCount(sumOf(incidents_resolved)),
-  },
-  { label: 'Open now', kind: 'number', cell: ({ open_count }) => formatCount(open_count) },
-  {
-    label: 'Mean time to resolve',
-    kind: 'number',
-    head: term('meanTime', 'Mean time to resolve'),
-    cell: ({ mean_hours_to_resolve }) => hours(mean_hours_to_resolve),
-  },
+  { label: 'Runs', kind: 'number', cell: (group) => sumOf(group.run_count) },
+  { label: 'Opened', kind: 'number', cell: (group) => sumOf(group.incidents_opened) },
+  { label: 'Resolved', term: 'resolvedAt', kind: 'number', cell: (group) => sumOf(group.incidents_resolved) },
+  { label: 'Open now', kind: 'number', cell: (group) => group.open_count },
+  { label: 'Mean time to resolve', term: 'meanTime', kind: 'number', cell: meanTime },
 ];
 
 const part = (value: number | null): VNode | string =>
   value === null ? html`<span class="faint">no runs</span>` : formatFraction(value);
 
-const hours = (value: number | null): VNode | string =>
-  value === null ? html`<span class="faint">none resolved</span>` : formatDuration(value * 3600);
+const meanTime = ({ mean_hours_to_resolve: hours }: TrendGroup): VNode | string =>
+  hours === null ? html`<span class="faint">none resolved</span>` : formatDuration(hours * 3600);
 
 function changeCell(change: TrendChange): VNode {
   const direction = directionOf(change);

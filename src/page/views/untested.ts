@@ -9,7 +9,6 @@ import { assetLink, nameList } from '../parts/links.ts';
 import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
-import { term } from '../parts/term.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
 /** What is untested and matters? */
@@ -52,37 +51,22 @@ function answer({ table_count, tested_table_count, column_count, tested_column_c
 
 const columnsFor = (env: string): readonly DataColumn<UntestedTable>[] => [
   { label: 'Table', kind: 'name', cell: ({ asset }) => assetLink(asset, env) },
-  {
-    label: 'Place',
-    kind: 'text',
-    cell: ({ db_name, schema_name }) =>
-      html`<span class="clamp">${[db_name, schema_name].filter((each) => each !== null).join('.') || '–'}</span>`,
-  },
+  { label: 'Place', kind: 'text', cell: placeCell },
   { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'none') },
-  {
-    label: 'Downstream',
-    head: term('downstream', 'Downstream'),
-    kind: 'number',
-    cell: ({ downstream_count, downstream_cut }) => `${downstream_cut ? 'over ' : ''}${formatCount(downstream_count)}`,
-  },
-  {
-    label: 'Downstream BI',
-    head: term('downstreamBi', 'Downstream BI'),
-    kind: 'number',
-    cell: ({ downstream_bi_count }) => formatCount(downstream_bi_count),
-  },
-  {
-    label: 'Tests',
-    head: term('testCount', 'Tests'),
-    kind: 'number',
-    cell: ({ test_count }) =>
-      test_count > 0 ? formatCount(test_count) : html`<span class="warn">${levelIcon('warn')} none</span>`,
-  },
-  {
-    label: 'Tested columns',
-    head: term('testedColumns', 'Tested columns'),
-    kind: 'number',
-    cell: ({ tested_column_count, column_count }) =>
-      `${formatCount(tested_column_count)} of ${formatCount(column_count)}`,
-  },
+  { label: 'Downstream', term: 'downstream', kind: 'number', cell: downstreamCell },
+  { label: 'Downstream BI', term: 'downstreamBi', kind: 'number', cell: (table) => table.downstream_bi_count },
+  { label: 'Tests', term: 'testCount', kind: 'number', cell: testsCell },
+  { label: 'Tested columns', term: 'testedColumns', kind: 'number', cell: testedColumnsCell },
 ];
+
+const placeCell = ({ db_name, schema_name }: UntestedTable): string =>
+  [db_name, schema_name].filter((each) => each !== null).join('.') || '–';
+
+const downstreamCell = ({ downstream_count, downstream_cut }: UntestedTable): string =>
+  `${downstream_cut ? 'over ' : ''}${formatCount(downstream_count)}`;
+
+const testsCell = ({ test_count }: UntestedTable): VNode | number =>
+  test_count > 0 ? test_count : html`<span class="warn">${levelIcon('warn')} none</span>`;
+
+const testedColumnsCell = ({ tested_column_count, column_count }: UntestedTable): string =>
+  `${formatCount(tested_column_count)} of ${formatCount(column_count)}`;
