@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { arrangeNodes } from '../../src/page/lineage/arrange.ts';
 import {
   assembleGraph,
   closeFold,
@@ -74,8 +73,7 @@ const overlaps = (places: GraphPlaces): string[] => {
   );
 };
 
-const placed = (graph: LineageGraph, known: GraphPlaces) =>
-  placeNodes(graph, known, { arrange: arrangeNodes, arrangedSteps: 2 });
+const placed = (graph: LineageGraph, known: GraphPlaces) => placeNodes(graph, known, 2);
 
 describe('the lineage graph, whichever folds are opened and closed', () => {
   test('it shows at most 100 assets, moves none and lets none overlap', () => {

@@ -7,7 +7,6 @@ import { changeValues, route } from '../navigation.ts';
 import type { PageQuery } from '../page-source.ts';
 import { useLiveQueries } from '../parts/live-view.ts';
 import { describeProblem, notice } from '../parts/notice.ts';
-import { arrangeNodes } from './arrange.ts';
 import { useColumnLineage } from './column-lineage.ts';
 import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
 import { GraphView } from './graph-view.ts';
@@ -37,8 +36,7 @@ export function Lineage(options: LineageOptions): VNode {
     return problem === null ? html`<p class="faint">Loading …</p>` : notice('neutral', describeProblem(problem));
   if (places.current.size === 0 && queries.some(isWaiting)) return html`<p class="faint">Loading …</p>`;
   const graph = assembleGraph(data, opened, neighboursOf);
-  const arrangedSteps = Number(values['arranged'] ?? 2);
-  places.current = placeNodes(graph, places.current, { arrange: arrangeNodes, arrangedSteps });
+  places.current = placeNodes(graph, places.current, Number(values['arranged'] ?? 2));
   const arrange = (): void => {
     places.current = new Map();
     arrangement.current += 1;

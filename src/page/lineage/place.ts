@@ -1,3 +1,4 @@
+import { Graph, layout } from '@dagrejs/dagre';
 import type { LineageGraph, ShownEdge, ShownNode } from './graph.ts';
 
 /** The centre of a node. */
@@ -11,28 +12,21 @@ export type GraphPlaces = ReadonlyMap<string, GraphPoint>;
 export const NODE_WIDTH = 200;
 export const NODE_HEIGHT = 46;
 /** The distance between the centres of adjacent columns. */
-export const COLUMN_STEP = 320;
+const COLUMN_STEP = 320;
 const ROW_STEP = NODE_HEIGHT + 14;
-
-/** Computes a new layout for all of these nodes. */
-export type ArrangeNodes = (ids: readonly string[], edges: readonly ShownEdge[]) => GraphPlaces;
 
 /**
  * Assigns a position to each node. Nodes that have one keep it, so nothing moves when a fold is opened or closed. If
  * none has one, the nodes of the first `arrangedSteps` folds are laid out together, and the nodes of each later fold go
  * into free space in the adjacent column.
  */
-export function placeNodes(
-  graph: LineageGraph,
-  known: GraphPlaces,
-  { arrange, arrangedSteps }: { readonly arrange: ArrangeNodes; readonly arrangedSteps: number },
-): GraphPlaces {
+export function placeNodes(graph: LineageGraph, known: GraphPlaces, arrangedSteps: number): GraphPlaces {
   const nodes = [...graph.nodes.values()];
   const base = nodes.filter(({ step }) => step < arrangedSteps).map(({ node }) => node.id);
   const kept = nodes.filter(({ node }) => known.has(node.id));
   const places = new Map(
     kept.length === 0
-      ? arrange(base, edgesAmong(graph.edges, base))
+      ? arrangeNodes(base, edgesAmong(graph.edges, base))
       : kept.map(({ node }) => [node.id, known.get(node.id) ?? { x: 0, y: 0 }]),
   );
   const steps = Map.groupBy(
@@ -41,6 +35,23 @@ export function placeNodes(
   );
   for (const [, group] of [...steps].sort(([a], [b]) => a - b)) placeGroup(graph, group, places);
   return places;
+}
+
+/** Lays out nodes from left to right with few crossings. */
+function arrangeNodes(ids: readonly string[], edges: readonly ShownEdge[]): GraphPlaces {
+  const graph = new Graph();
+  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: COLUMN_STEP - NODE_WIDTH });
+  graph.setDefaultEdgeLabel(() => ({}));
+  // Among equally good orders dagre prefers the one that starts with the last node, so both lists are reversed.
+  for (const id of [...ids].reverse()) graph.setNode(id, { width: NODE_WIDTH, height: NODE_HEIGHT });
+  for (const { from, to } of [...edges].reverse()) graph.setEdge(from, to);
+  layout(graph);
+  return new Map(
+    ids.map((id) => {
+      const { x = 0, y = 0 } = graph.node(id) as { x?: number; y?: number };
+      return [id, { x, y }];
+    }),
+  );
 }
 
 function edgesAmong(edges: readonly ShownEdge[], ids: readonly string[]): ShownEdge[] {

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { html } from '../html.ts';
 import type { PageProblem } from '../page-source.ts';
-import { levelIcon, type StatusLevel } from './icon.ts';
+import { levelIcon, type StatusLevel } from './status.ts';
 
 export const notice = (level: StatusLevel, text: VNode | string): VNode =>
   html`<p class="notice ${level}">${levelIcon(level)}<span>${text}</span></p>`;

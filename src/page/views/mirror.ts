@@ -3,9 +3,8 @@ import type { EnvironmentTrust, MirrorTrust, StreamTrust } from '../../page-data
 import { countOf, formatCount, formatDuration } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
-import { levelIcon } from '../parts/icon.ts';
 import { notice } from '../parts/notice.ts';
-import { status } from '../parts/status.ts';
+import { levelIcon, status } from '../parts/status.ts';
 import { age, nowMs } from '../parts/time.ts';
 import { environmentWarnings, mirrorWarnings } from './mirror-warnings.ts';
 

@@ -3,7 +3,7 @@ import type { TrendGroup } from '../../page-data/page-data.ts';
 import { countOf, formatCount, formatDuration, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
-import { levelIcon } from '../parts/icon.ts';
+import { levelIcon } from '../parts/status.ts';
 import { changeOf, DIRECTION_LEVELS, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
 
 /** Compares groups: which got better or worse. */

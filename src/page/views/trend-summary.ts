@@ -1,6 +1,6 @@
 import type { TrendGroup } from '../../page-data/page-data.ts';
 import { formatFraction } from '../format.ts';
-import type { StatusLevel } from '../parts/icon.ts';
+import type { StatusLevel } from '../parts/status.ts';
 
 /** The pass rate of a range of days; null if nothing ran then. */
 function passRateOf({ run_count, pass_rate }: TrendGroup, from: number, to: number): number | null {

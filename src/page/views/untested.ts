@@ -4,11 +4,11 @@ import { countOf, formatCount, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { changeValues } from '../navigation.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
-import { levelIcon } from '../parts/icon.ts';
 import { assetLink, nameList } from '../parts/links.ts';
 import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
+import { levelIcon } from '../parts/status.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
 /** What is untested and matters? */
