@@ -1,3 +1,4 @@
+import type { ReachCount } from './page-data.ts';
 import { type PageReads, type PageScope, selectTexts } from './page-scope.ts';
 import { cacheBySignature, cacheRecent, snapshotSignature } from './signature-cache.ts';
 
@@ -72,14 +73,6 @@ function edgeList(nodes: number, from: Uint32Array, to: Uint32Array): EdgeList {
     next[node] = at + 1;
   }
   return { starts, ends };
-}
-
-/** The number of assets downstream of an asset. */
-export interface ReachCount {
-  readonly downstream_count: number;
-  readonly downstream_bi_count: number;
-  /** Whether the walk stopped at its limit, so there are more. */
-  readonly downstream_cut: boolean;
 }
 
 export const NO_REACH: ReachCount = { downstream_count: 0, downstream_bi_count: 0, downstream_cut: false };

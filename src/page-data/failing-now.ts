@@ -1,7 +1,7 @@
 import { FAILING } from '../../schema/data-tests.ts';
-import { lineageOf, NO_REACH, type ReachCount, rankByReach, type VisibleLineage } from './asset-graph.ts';
+import { lineageOf, NO_REACH, rankByReach, type VisibleLineage } from './asset-graph.ts';
 import { elementsOf, labelsOf } from './labels.ts';
-import type { FailingNow, FailingSubTest } from './page-data.ts';
+import type { FailingNow, FailingSubTest, ReachCount } from './page-data.ts';
 import { type PageScope, seen, selectRows, selectTexts } from './page-scope.ts';
 import { cacheBySignature, clockSignature } from './signature-cache.ts';
 import { selectValues } from './sql.ts';

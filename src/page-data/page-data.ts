@@ -85,7 +85,16 @@ export interface FailingNow {
   readonly rows: readonly FailingSubTest[];
 }
 
-export interface FailingSubTest {
+/** The assets downstream of an asset, and how many of them are BI assets. */
+export interface ReachCount {
+  readonly downstream_count: number;
+  readonly downstream_bi_count: number;
+  /** Whether counting stopped at its limit, so there are more. */
+  readonly downstream_cut: boolean;
+}
+
+/** Counts what is downstream of the tested asset. */
+export interface FailingSubTest extends ReachCount {
   readonly test_id: string;
   readonly test_name: string;
   readonly test_type: string | null;
@@ -103,11 +112,6 @@ export interface FailingSubTest {
   readonly asset: AssetLabel | null;
   /** The test's owners; the asset's if the test has none. */
   readonly owners: readonly string[];
-  /** Assets downstream of the tested asset, and how many of them are BI assets. */
-  readonly downstream_count: number;
-  readonly downstream_bi_count: number;
-  /** Whether counting stopped at its limit, so there are more. */
-  readonly downstream_cut: boolean;
   /** The probable cause: the nearest ancestor that also has a failing test; null if there is none. */
   readonly cause:
     | (AssetLabel & { readonly depth: number; readonly test_id: string; readonly test_name: string })
@@ -166,7 +170,7 @@ export interface UntestedTables {
   readonly rows: readonly UntestedTable[];
 }
 
-export interface UntestedTable {
+export interface UntestedTable extends ReachCount {
   readonly asset: AssetLabel;
   readonly db_name: string | null;
   readonly schema_name: string | null;
@@ -174,10 +178,6 @@ export interface UntestedTable {
   readonly test_count: number;
   readonly column_count: number;
   readonly tested_column_count: number;
-  readonly downstream_count: number;
-  readonly downstream_bi_count: number;
-  /** Whether counting stopped at its limit, so there are more. */
-  readonly downstream_cut: boolean;
 }
 
 /**
@@ -243,6 +243,7 @@ export interface Neighbours {
   readonly rows: readonly LineageNode[];
 }
 
+/** `GET /page/environments/:env_id/node?id=…` (and `of=columns`) returns one, where a graph starts. */
 export interface LineageNode extends AssetLabel {
   /** The number of neighbours in each direction, shown on folded nodes. */
   readonly upstream_count: number;
@@ -253,9 +254,6 @@ export interface LineageNode extends AssetLabel {
   /** The column's asset; null for an asset. */
   readonly asset_id: string | null;
 }
-
-/** `GET /page/environments/:env_id/node?id=…` (and `of=columns`): the node itself, where a graph starts. */
-export type LineageCentre = LineageNode;
 
 /** An answer stored in a report, with the request it answers. */
 export interface RecordedAnswer {

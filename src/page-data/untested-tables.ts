@@ -1,8 +1,8 @@
-import { lineageOf, type ReachCount, rankByReach } from './asset-graph.ts';
+import { lineageOf, rankByReach } from './asset-graph.ts';
 import type { PageRange } from './failing-now.ts';
 import { elementsOf } from './labels.ts';
 import { liveRowsIn } from './live-rows.ts';
-import type { UntestedTable, UntestedTables } from './page-data.ts';
+import type { ReachCount, UntestedTable, UntestedTables } from './page-data.ts';
 import { type PageScope, seen, selectOne, selectRows, selectTexts } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
 import { selectValues } from './sql.ts';

@@ -3,7 +3,7 @@ import type {
   AssetDetail,
   AssetsFound,
   FailingNow,
-  LineageCentre,
+  LineageNode,
   MirrorTrust,
   Neighbours,
   Trends,
@@ -20,7 +20,7 @@ export interface PageAnswers {
   readonly asset: AssetDetail;
   readonly columns: AssetColumns;
   readonly neighbours: Neighbours;
-  readonly node: LineageCentre;
+  readonly node: LineageNode;
 }
 
 export type AnswerName = keyof PageAnswers;
