@@ -1,6 +1,7 @@
 import type { Stream } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import type { PageReads } from './page-scope.ts';
+import { type PageScope, selectCount, selectOne } from './page-scope.ts';
+import type { SqlRow } from './sql.ts';
 
 /** Deleted rows of feeds stay in their table, with `deleted_at` set (R11). */
 export function softDeletes(table: string): boolean {
@@ -14,27 +15,19 @@ export function fromHeldRows({ name, table, key }: Pick<Stream, 'name' | 'table'
     where h.stream = '${name}'${softDeletes(String(table)) ? ' and t.deleted_at is null' : ''}`;
 }
 
-/** The live rows of a stream in an environment: all less the deleted ones, both counted in indexes. */
-export function liveRowsIn(
-  reads: PageReads,
-  { table, subtype }: Pick<Stream, 'table' | 'subtype'>,
-  env: string,
-): number {
-  const count = (conditions: readonly string[]): number => {
-    const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
-    return Number(reads.rows({ sql: `select count(*) as rows from ${table}${where}`, values: { env } })[0]?.['rows']);
-  };
-  const ofEnvironment = 'env_id = @env';
-  const ofKind = subtype === undefined ? [] : [`${subtype.field} = '${subtype.is}'`];
-  const isAlone = ofKind.length === 0 && isOnlyEnvironmentIn(reads, table, env);
+/** The live rows of a stream in an environment, hidden ones too: all less the deleted ones, both counted in indexes. */
+export function liveRowsIn(scope: PageScope, { table, subtype }: Pick<Stream, 'table' | 'subtype'>): number {
+  const ofKind = subtype === undefined ? '' : ` and ${subtype.field} = '${subtype.is}'`;
+  const ofEnvironment = `from ${table} where env_id = @env${ofKind}`;
   // SQLite counts a whole table several times faster than part of it.
-  const all = count(isAlone ? [] : [ofEnvironment, ...ofKind]);
-  return softDeletes(table) ? all - count([ofEnvironment, ...ofKind, 'deleted_at is not null']) : all;
+  const isWhole = subtype === undefined && isOnlyEnvironmentIn(scope, table);
+  const all = selectCount(scope, isWhole ? `from ${table}` : ofEnvironment);
+  return softDeletes(table) ? all - selectCount(scope, `${ofEnvironment} and deleted_at is not null`) : all;
 }
 
 /** Whether no other environment has a row in the table. */
-function isOnlyEnvironmentIn(reads: PageReads, table: string, env: string): boolean {
+function isOnlyEnvironmentIn(scope: PageScope, table: string): boolean {
   const end = (order: string): string => `(select env_id from ${table} order by env_id ${order} limit 1)`;
-  const [ends] = reads.rows({ sql: `select ${end('asc')} as first, ${end('desc')} as last`, values: {} });
-  return ends?.['first'] === env && ends['last'] === env;
+  const { first, last } = selectOne<SqlRow>(scope, `select ${end('asc')} as first, ${end('desc')} as last`);
+  return first === scope.env && last === scope.env;
 }

@@ -3,7 +3,7 @@ import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
-import type { PageReads } from './page-scope.ts';
+import { type PageReads, type PageScope, selectCount, selectRows, selectTexts } from './page-scope.ts';
 import { selectValues } from './sql.ts';
 
 export interface TrustReader {
@@ -104,20 +104,22 @@ function environmentTrust(
   reader: TrustReader,
   { row, streams }: { readonly row: NamedEnvironment; readonly streams: readonly CatalogueEntry[] },
 ): EnvironmentTrust {
+  // Nothing that is read in this scope depends on assets, except details that a restricted reader does not get.
+  const scope: PageScope = { reads, env: row.env_id, limit: null, seesTests: true };
   return {
     ...row,
     has_views: row.missing_since === null,
     denied_scopes: reader.deniedScopes,
-    pruned: prunedIn(reads, row.env_id),
-    streams: streams.flatMap((stream) => streamTrust(reads, reader, { env: row.env_id, stream }) ?? []),
+    pruned: prunedIn(scope),
+    streams: streams.flatMap((stream) => streamTrust(scope, reader, stream) ?? []),
   };
 }
 
 /** Thinned scores are left out: every day still has one. */
-function prunedIn(reads: PageReads, env: string): EnvironmentTrust['pruned'] {
+function prunedIn(scope: PageScope): EnvironmentTrust['pruned'] {
   const sql = `select history, complete_before as before from pruned_history
     where env_id = @env and action = 'delete' and complete_before is not null and row_count > 0 order by history`;
-  return reads.rows<EnvironmentTrust['pruned'][number]>({ sql, values: { env } });
+  return selectRows<EnvironmentTrust['pruned'][number]>(scope, sql);
 }
 
 type StreamDetails = Omit<StreamTrust, 'stream' | 'complete_at'>;
@@ -128,40 +130,25 @@ const NO_DETAILS: StreamDetails = {
   ...{ rows: null, held_count: null, rejected_count: null, gap_count: null },
 };
 
-interface StreamOfEnvironment {
-  readonly env: string;
-  readonly stream: CatalogueEntry;
-}
-
 /** Null for an optional stream that was never read. */
-function streamTrust(
-  reads: PageReads,
-  { seesSomeAssets }: TrustReader,
-  { env, stream }: StreamOfEnvironment,
-): StreamTrust | null {
-  const values = { env, stream: stream.name };
+function streamTrust(scope: PageScope, { seesSomeAssets }: TrustReader, stream: CatalogueEntry): StreamTrust | null {
+  const of = { stream: stream.name };
   // The source's changes up to the watermark are in the mirror (R2).
-  const sql = 'select watermark from sync_checkpoints where env_id = @env and stream = @stream';
-  const [complete_at = null] = reads.texts({ sql, values });
-  const [last] = reads.rows<StreamDetails>({
-    sql: `select ended_at, mode, reason, status, error from sync_stream_runs
-      where env_id = @env and stream = @stream order by run_id desc limit 1`,
-    values,
-  });
-  const details = seesSomeAssets ? NO_DETAILS : { ...NO_DETAILS, ...last, ...countsOf(reads, { env, stream }) };
+  const watermark = 'select watermark from sync_checkpoints where env_id = @env and stream = @stream';
+  const [complete_at = null] = selectTexts(scope, watermark, of);
+  const lastRead = `select ended_at, mode, reason, status, error from sync_stream_runs
+    where env_id = @env and stream = @stream order by run_id desc limit 1`;
+  const [last] = selectRows<StreamDetails>(scope, lastRead, of);
+  const details = seesSomeAssets ? NO_DETAILS : { ...NO_DETAILS, ...last, ...countsOf(scope, stream) };
   if (stream.optional && last === undefined && !details.rows) return null;
-  return { stream: stream.name, complete_at, ...details };
+  return { ...of, complete_at, ...details };
 }
 
-function countsOf(reads: PageReads, { env, stream }: StreamOfEnvironment) {
-  const count = (from: string): number => {
-    const sql = `select count(*) as count ${from}`;
-    return reads.rows<{ count: number }>({ sql, values: { env, stream: stream.name } })[0]?.count ?? 0;
-  };
-  return {
-    rows: liveRowsIn(reads, stream, env),
-    held_count: count(`${fromHeldRows(stream)} and h.env_id = @env`),
-    rejected_count: count('from rejected_rows where env_id = @env and stream = @stream'),
-    gap_count: stream.method === 'window' ? count('from test_execution_gaps where env_id = @env') : 0,
-  };
-}
+const countsOf = (scope: PageScope, stream: CatalogueEntry) => ({
+  rows: liveRowsIn(scope, stream),
+  held_count: selectCount(scope, `${fromHeldRows(stream)} and h.env_id = @env`),
+  rejected_count: selectCount(scope, 'from rejected_rows where env_id = @env and stream = @stream', {
+    stream: stream.name,
+  }),
+  gap_count: stream.method === 'window' ? selectCount(scope, 'from test_execution_gaps where env_id = @env') : 0,
+});

@@ -52,5 +52,10 @@ export const selectRows = <Row = SqlRow>(scope: PageScope, sql: string, values: 
 export const selectTexts = (scope: PageScope, sql: string, values: ScopedValues = {}): readonly (string | null)[] =>
   scope.reads.texts(statementIn(scope, sql, values));
 
-/** The row of a statement that always has exactly one, such as a count. */
-export const selectOne = <Row>(scope: PageScope, sql: string): Row => selectRows<Row>(scope, sql)[0] as Row;
+/** The row of a statement that always has exactly one. */
+export const selectOne = <Row>(scope: PageScope, sql: string, values: ScopedValues = {}): Row =>
+  selectRows<Row>(scope, sql, values)[0] as Row;
+
+/** The number of rows of `from … where …`. */
+export const selectCount = (scope: PageScope, from: string, values: ScopedValues = {}): number =>
+  selectOne<{ count: number }>(scope, `select count(*) as count ${from}`, values).count;

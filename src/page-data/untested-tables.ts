@@ -3,7 +3,7 @@ import type { PageRange } from './failing-now.ts';
 import { elementsOf } from './labels.ts';
 import { liveRowsIn } from './live-rows.ts';
 import type { ReachCount, UntestedTable, UntestedTables } from './page-data.ts';
-import { type PageScope, seen, selectOne, selectRows, selectTexts } from './page-scope.ts';
+import { type PageScope, seen, selectCount, selectRows, selectTexts } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
 import { selectValues } from './sql.ts';
 
@@ -60,7 +60,7 @@ const columnsOf = cacheBySignature(8, feedSignature('assets', 'columns'), (scope
 function countAllColumns(scope: PageScope): number {
   const others = `from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
     where a.env_id = @env and (a.deleted_at is not null or +a.kind <> 'table') and c.deleted_at is null`;
-  return liveRowsIn(scope.reads, { table: 'columns' }, scope.env) - countIn(scope, others);
+  return liveRowsIn(scope, { table: 'columns' }) - selectCount(scope, others);
 }
 
 /** All columns less the deleted ones; an index counts both. */
@@ -69,11 +69,8 @@ function countSeenColumns(scope: PageScope): number {
     where a.deleted_at is null and a.kind = 'table' and ${seen(scope, 'a.id', 'a.env_id')}`;
   const deleted = `from columns c cross join assets a on a.env_id = c.env_id and a.id = +c.asset_id
     where c.deleted_at is not null and a.deleted_at is null and a.kind = 'table' and ${seen(scope, 'a.id', 'c.env_id')}`;
-  return countIn(scope, all) - countIn(scope, deleted);
+  return selectCount(scope, all) - selectCount(scope, deleted);
 }
-
-const countIn = (scope: PageScope, from: string): number =>
-  selectOne<{ count: number }>(scope, `select count(*) as count ${from}`).count;
 
 type TableDetail = Omit<UntestedTable, 'asset' | 'owners' | keyof ReachCount> & Omit<UntestedTable['asset'], 'kind'>;
 
