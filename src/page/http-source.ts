@@ -1,4 +1,4 @@
-import type { AnswerName, PageAnswers, PageProblem, PageQuery, PageSource, SourceReply } from './page-source.ts';
+import type { AnswerName, PageAnswers, PageQuery, PageSource, SourceReply } from './page-source.ts';
 
 /** The delay before a retry if the server sends no Retry-After. */
 const RETRY_SECONDS = 15;
@@ -11,11 +11,11 @@ export function createHttpSource(token: () => string | null): PageSource {
         const sent = token();
         const answer = await fetch(addressOf(query), { headers: headersOf(sent, tag), signal });
         // Waiting does not help without a token: all clients behind a proxy without one share a quota.
-        if (answer.status === 429 && sent === null) return { kind: 'problem', problem: { kind: 'token' } };
+        if (answer.status === 429 && sent === null) return { kind: 'token' };
         return await replyOf(answer);
       } catch {
         // There is no connection, or the response was cut off: no reason is available.
-        return { kind: 'problem', problem: { kind: 'unreachable' } };
+        return { kind: 'unreachable' };
       }
     },
   };
@@ -36,18 +36,13 @@ function headersOf(token: string | null, tag: string | null): Record<string, str
 }
 
 async function replyOf<N extends AnswerName>(answer: Response): Promise<SourceReply<PageAnswers[N]>> {
-  if (answer.status === 304) return { kind: 'unchanged' };
-  if (answer.ok)
-    return { kind: 'answer', data: (await answer.json()) as PageAnswers[N], tag: answer.headers.get('etag') };
-  return { kind: 'problem', problem: await problemOf(answer) };
-}
-
-async function problemOf(answer: Response): Promise<PageProblem> {
-  const { status } = answer;
+  const { status, headers } = answer;
+  if (answer.ok) return { kind: 'answer', data: (await answer.json()) as PageAnswers[N], tag: headers.get('etag') };
+  if (status === 304) return { kind: 'unchanged' };
   if (status === 401) return { kind: 'token' };
   const message = await messageOf(answer);
   if (status !== 429 && status < 500) return { kind: 'refused', status, message };
-  return { kind: 'wait', seconds: Number(answer.headers.get('retry-after')) || RETRY_SECONDS, message };
+  return { kind: 'wait', seconds: Number(headers.get('retry-after')) || RETRY_SECONDS, message };
 }
 
 /** The message of the error envelope. A proxy in front of the server may use another format. */

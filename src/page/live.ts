@@ -121,9 +121,9 @@ export class LiveData {
     if (entry.inFlight !== controller) return;
     entry.inFlight = null;
     entry.dueMs = Date.now() + STALE_AFTER_MS;
-    entry.isRequested = reply.kind === 'problem' && ['wait', 'unreachable'].includes(reply.problem.kind);
+    entry.isRequested = reply.kind === 'wait' || reply.kind === 'unreachable';
     if (reply.kind === 'answer') entry.state.value = { data: reply.data as never, problem: null, tag: reply.tag };
-    else if (reply.kind === 'problem') this.#handleProblem(entry, reply.problem);
+    else if (reply.kind !== 'unchanged') this.#handleProblem(entry, reply);
     else if (entry.state.value.problem !== null) entry.state.value = { ...entry.state.value, problem: null };
   }
 

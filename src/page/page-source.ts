@@ -47,7 +47,7 @@ export type SourceReply<T> =
   | { readonly kind: 'answer'; readonly data: T; readonly tag: string | null }
   /** The answer with the given tag is still current. */
   | { readonly kind: 'unchanged' }
-  | { readonly kind: 'problem'; readonly problem: PageProblem };
+  | PageProblem;
 
 /** Where the page gets all its data. */
 export interface PageSource {

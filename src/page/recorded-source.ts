@@ -16,7 +16,7 @@ export function createRecordedSource(packed: string): PageSource {
       if (tag !== null) return { kind: 'unchanged' };
       const answers = await recorded;
       const data = query.name === 'search' ? search(answers, query) : truncateRows(answers.get(keyOf(query)), query);
-      if (data === undefined) return { kind: 'problem', problem: NOT_IN_REPORT };
+      if (data === undefined) return NOT_IN_REPORT;
       return { kind: 'answer', data: data as PageAnswers[N], tag: 'recorded' };
     },
   };
