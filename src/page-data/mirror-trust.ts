@@ -23,15 +23,16 @@ export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: read
   const environments = reads
     .rows<NamedEnvironment>({ sql, values: {} })
     .filter(({ env_id }) => visible?.has(env_id) ?? true)
-    .map((row) => environmentTrust(reads, reader, { row, streams: seen }));
+    .map((row) => environmentTrust(reads, reader, row, seen));
   const limitedTo = limitOf(reader);
   const ids = environments.map(({ env_id }) => env_id);
   return {
     now: clockOf(reads, ids),
     limited_to: limitedTo,
-    last_run: readLastRun(reads, limitedTo, { ids, streams: seen }),
-    last_verify: limitedTo === null ? readLastVerify(reads) : null,
-    quota: limitedTo === null ? readQuota(reads) : null,
+    ...{ last_run: null, last_verify: null, quota: null },
+    // How a stream was read depends on all of its rows, also hidden ones.
+    ...(limitedTo === 'streams' && { last_run: lastRunOf(reads, ids, seen) }),
+    ...(limitedTo === null && { last_run: lastRun(reads), last_verify: lastVerify(reads), quota: readQuota(reads) }),
     environments,
   };
 }
@@ -46,17 +47,6 @@ function clockOf(reads: PageReads, ids: readonly string[]): string {
   return reads.texts({ sql, values: { ids: JSON.stringify(ids) } })[0] ?? EPOCH;
 }
 
-interface VisibleStreams {
-  readonly ids: readonly string[];
-  readonly streams: readonly CatalogueEntry[];
-}
-
-function readLastRun(reads: PageReads, limitedTo: MirrorTrust['limited_to'], visible: VisibleStreams): RunTrust | null {
-  // How a stream was read depends on all of its rows, also hidden ones.
-  if (limitedTo === 'assets') return null;
-  return limitedTo === null ? lastRun(reads) : lastRunOf(reads, visible);
-}
-
 function lastRun(reads: PageReads): RunTrust | null {
   const sql = `select id as run, status, started_at, ended_at, requests, error from sync_runs
     where command = 'sync' order by id desc limit 1`;
@@ -67,7 +57,7 @@ function lastRun(reads: PageReads): RunTrust | null {
  * The last sync that read one of these streams, derived from these streams alone: the status, times, requests and error
  * of the run cover other streams as well. It is `done` by the same rule as a run (R9, R20).
  */
-function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust | null {
+function lastRunOf(reads: PageReads, ids: readonly string[], streams: readonly CatalogueEntry[]): RunTrust | null {
   const sql = `select s.run_id as run,
       iif(max(s.status not in ${selectValues('well')} or exists (
         select 1 from rejected_rows r where r.env_id = s.env_id and r.stream = s.stream)), 'problems', 'done') as status,
@@ -83,7 +73,7 @@ function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust
   return reads.rows<RunTrust>({ sql, values })[0] ?? null;
 }
 
-function readLastVerify(reads: PageReads): VerifyTrust | null {
+function lastVerify(reads: PageReads): VerifyTrust | null {
   const sql = 'select ended_at, equal, difference_count from verifications order by id desc limit 1';
   const [last] = reads.rows<Omit<VerifyTrust, 'equal'> & { equal: 0 | 1 }>({ sql, values: {} });
   return last === undefined ? null : { ...last, equal: last.equal === 1 };
@@ -102,7 +92,8 @@ type NamedEnvironment = Pick<EnvironmentTrust, 'env_id' | 'name' | 'cron' | 'mis
 function environmentTrust(
   reads: PageReads,
   reader: TrustReader,
-  { row, streams }: { readonly row: NamedEnvironment; readonly streams: readonly CatalogueEntry[] },
+  row: NamedEnvironment,
+  streams: readonly CatalogueEntry[],
 ): EnvironmentTrust {
   // Nothing that is read in this scope depends on assets, except details that a restricted reader does not get.
   const scope: PageScope = { reads, env: row.env_id, limit: null, seesTests: true };

@@ -22,9 +22,9 @@ const MAX_GROUPS = 20;
 export function trends(scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
-  const ofTest = sumsByTest(scope, { by, sumsOf: sumsIn(groups, count) });
-  sumRuns(scope, { days, ofTest });
-  sumIncidents(scope, { days, ofTest });
+  const ofTest = sumsByTest(scope, by, sumsIn(groups, count));
+  sumRuns(scope, days, ofTest);
+  sumIncidents(scope, days, ofTest);
   const withRuns = [...groups].filter(
     ([, { runs, openCount, opened, resolved }]) =>
       [runs, opened, resolved].some((each) => each.some((n) => n > 0)) || openCount > 0,
@@ -64,10 +64,7 @@ function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: str
 
 type GroupsOfTest = (test: string) => readonly GroupSums[];
 
-function sumsByTest(
-  scope: PageScope,
-  { by, sumsOf }: Pick<TrendQuery, 'by'> & { readonly sumsOf: (name: string | null) => GroupSums },
-): GroupsOfTest {
+function sumsByTest(scope: PageScope, by: TrendQuery['by'], sumsOf: (name: string | null) => GroupSums): GroupsOfTest {
   const all = [sumsOf(null)];
   if (by === null && scope.limit === null) return () => all;
   const found = new Map<string, readonly GroupSums[]>();
@@ -91,13 +88,8 @@ function groupOf(name: string | null, sums: GroupSums): TrendGroup {
   };
 }
 
-interface DailySums {
-  readonly days: readonly string[];
-  readonly ofTest: GroupsOfTest;
-}
-
 /** Counts the runs of the days. */
-function sumRuns(scope: PageScope, { days, ofTest }: DailySums): void {
+function sumRuns(scope: PageScope, days: readonly string[], ofTest: GroupsOfTest): void {
   const placeAt = placesOf(days);
   for (const [test, runs] of runsSince(scope, days[0] ?? '')) {
     const groups = ofTest(test);
@@ -149,7 +141,7 @@ interface IncidentDays {
   readonly hours_to_resolve: number | null;
 }
 
-function sumIncidents(scope: PageScope, { days, ofTest }: DailySums): void {
+function sumIncidents(scope: PageScope, days: readonly string[], ofTest: GroupsOfTest): void {
   const from = days[0] ?? '';
   const tests = selectTexts(scope, TESTS_WITH_INCIDENTS, { from });
   const sql = `select test_id, coalesce(test_disabled, 0) as disabled, substr(first_start_time, 1, 10) as opened,
