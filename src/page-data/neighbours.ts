@@ -1,15 +1,14 @@
 import type { LineageDirection } from './asset-graph.ts';
+import type { PageRange } from './failing-now.ts';
 import { NODE_READERS } from './lineage-nodes.ts';
 import type { LineageNode, Neighbours } from './page-data.ts';
 import type { PageScope } from './page-scope.ts';
 
 /** A node of the lineage, and the direction to follow from it. */
-export interface NeighbourQuery {
+export interface NeighbourQuery extends PageRange {
   readonly id: string;
   readonly of: keyof typeof NODE_READERS;
   readonly direction: LineageDirection;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 /** The node itself; null if it does not exist or the reader may not see it. */

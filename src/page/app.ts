@@ -21,19 +21,19 @@ import { mirrorView } from './views/mirror.ts';
 import { trendsView } from './views/trends.ts';
 import { untestedView } from './views/untested.ts';
 
-const QUESTIONS: Readonly<Record<ViewName, readonly [short: string, question: string]>> = {
-  mirror: ['Trust', 'Can I trust this mirror?'],
-  failing: ['Failing', 'What fails now?'],
-  trends: ['Trend', 'Is it getting better?'],
-  untested: ['Untested', 'What is untested and matters?'],
-  asset: ['Lineage', 'What is upstream and downstream of an asset?'],
-};
+interface ViewEntry {
+  readonly short: string;
+  readonly question: string;
+  /** Shows one environment; without it, the view shows the whole mirror. */
+  show?(frame: ViewFrame): VNode;
+}
 
-const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, (frame: ViewFrame) => VNode>>> = {
-  failing: failingView,
-  trends: trendsView,
-  untested: untestedView,
-  asset: assetView,
+const PAGE_VIEWS: Readonly<Record<ViewName, ViewEntry>> = {
+  mirror: { short: 'Trust', question: 'Can I trust this mirror?' },
+  failing: { short: 'Failing', question: 'What fails now?', show: failingView },
+  trends: { short: 'Trend', question: 'Is it getting better?', show: trendsView },
+  untested: { short: 'Untested', question: 'What is untested and matters?', show: untestedView },
+  asset: { short: 'Lineage', question: 'What is upstream and downstream of an asset?', show: assetView },
 };
 
 const MIRROR: PageQuery<'mirror'> = { name: 'mirror', env: null, parameters: {} };
@@ -42,7 +42,7 @@ export function App(): VNode {
   useLiveQueries([MIRROR]);
   const { view } = route.value;
   const heading = useFocusOnChange(view);
-  const [short, question] = QUESTIONS[view];
+  const { short, question } = PAGE_VIEWS[view];
   document.title = `${question} · obsync`;
   return html`<div class="shell">
     <a class="skip" href="#content" onClick=${(event: Event) => skip(event)}>Skip to the content</a>
@@ -75,7 +75,7 @@ function skip(event: Event): void {
 
 function content(mirror: MirrorTrust): VNode {
   const { view, env, values } = route.value;
-  const show = ENVIRONMENT_VIEWS[view];
+  const { show } = PAGE_VIEWS[view];
   if (show === undefined) return mirrorView(mirror);
   const environments = withViews(mirror);
   const environment = selectEnvironment(environments, env);
@@ -108,7 +108,7 @@ function header(): VNode {
     <nav aria-label="Views">
       <ul>${VIEWS.map(
         (name) => html`<li key=${name}>
-          <a href=${formatRoute({ view: name, env, values: {} })} aria-current=${name === view ? 'page' : undefined} title=${QUESTIONS[name][1]}>${QUESTIONS[name][0]}</a>
+          <a href=${formatRoute({ view: name, env, values: {} })} aria-current=${name === view ? 'page' : undefined} title=${PAGE_VIEWS[name].question}>${PAGE_VIEWS[name].short}</a>
         </li>`,
       )}</ul>
     </nav>

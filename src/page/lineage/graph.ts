@@ -1,5 +1,5 @@
 import type { LineageNode, Neighbours } from '../../page-data/page-data.ts';
-import { type FoldDirection, foldKey, type OpenFold } from './open-folds.ts';
+import { type FoldDirection, type FoldSide, foldKey, type OpenFold } from './open-folds.ts';
 
 /** The most nodes that the graph shows. */
 export const MAX_NODES = 100;
@@ -35,7 +35,7 @@ export interface LineageGraph {
 export function assembleGraph(
   centre: LineageNode,
   opened: readonly OpenFold[],
-  neighboursOf: (fold: Pick<OpenFold, 'id' | 'direction'>) => Neighbours | null,
+  neighboursOf: (fold: FoldSide) => Neighbours | null,
 ): LineageGraph {
   const nodes = new Map<string, ShownNode>([[centre.id, { node: centre, step: -1 }]]);
   const edges = new Map<string, ShownEdge>();
@@ -75,11 +75,7 @@ function foldsOf(
 }
 
 /** The folds that stay open when one is closed. Folds of nodes that the closed one added are closed too. */
-export function closeFold(
-  graph: LineageGraph,
-  opened: readonly OpenFold[],
-  closed: Pick<OpenFold, 'id' | 'direction'>,
-): OpenFold[] {
+export function closeFold(graph: LineageGraph, opened: readonly OpenFold[], closed: FoldSide): OpenFold[] {
   const gone = new Set([foldKey(closed)]);
   for (const fold of opened) {
     const { step = -1 } = graph.nodes.get(fold.id) ?? {};

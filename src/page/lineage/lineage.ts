@@ -11,7 +11,7 @@ import { useColumnLineage } from './column-lineage.ts';
 import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
 import { GraphView } from './graph-view.ts';
 import { nodePanel } from './node-panel.ts';
-import { firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from './open-folds.ts';
+import { type FoldSide, firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from './open-folds.ts';
 import { type GraphPlaces, placeNodes } from './place.ts';
 
 export interface LineageOptions {
@@ -134,7 +134,7 @@ function useFetchedOnce({ env, centre }: LineageOptions, queries: readonly PageQ
 function useNeighbours(
   opened: readonly OpenFold[],
   queries: readonly PageQuery<'neighbours'>[],
-): (fold: Pick<OpenFold, 'id' | 'direction'>) => Neighbours | null {
+): (fold: FoldSide) => Neighbours | null {
   const kept = useRef(new Map<string, Neighbours>());
   for (const [i, query] of queries.entries()) {
     const { data } = liveData.state(query).value;

@@ -51,16 +51,12 @@ function columnList({ total, rows }: AssetColumns, from: number, selected: strin
   const go = (to: number): void => changeValues({ columnsFrom: to <= 0 ? null : String(to) });
   return html`<div>
     <p class="faint">${countOf(total, 'column')}. Choose one to see its upstream and downstream columns.</p>
-    <ul class="columns">${rows.map(
-      ({
-        id,
-        name,
-        data_type,
-        tests,
-      }) => html`<li key=${id}><button type="button" aria-pressed=${id === selected} title=${name}
+    <ul class="columns">${rows.map(({ id, name, data_type: type, tests }) => {
+      const details = [type, tests !== null && tests > 0 && countOf(tests, 'test')].filter(Boolean).join(', ');
+      return html`<li key=${id}><button type="button" aria-pressed=${id === selected} title=${name}
         onClick=${() => changeValues({ column: id === selected ? null : id })}><span class="clamp">${name}</span></button>
-        <span class="faint clamp">${[data_type, tests !== null && tests > 0 && countOf(tests, 'test')].filter(Boolean).join(', ')}</span></li>`,
-    )}</ul>
+        <span class="faint clamp">${details}</span></li>`;
+    })}</ul>
     ${
       total > rows.length &&
       html`<p class="pager">

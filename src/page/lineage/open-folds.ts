@@ -7,7 +7,10 @@ export interface OpenFold {
   readonly count: number;
 }
 
-export const foldKey = ({ id, direction }: Pick<OpenFold, 'id' | 'direction'>): string => `${direction} ${id}`;
+/** What identifies a fold. */
+export type FoldSide = Pick<OpenFold, 'id' | 'direction'>;
+
+export const foldKey = ({ id, direction }: FoldSide): string => `${direction} ${id}`;
 
 /** How many neighbours an asset shows at first, in each direction. */
 const FIRST_COUNT = 12;

@@ -67,7 +67,7 @@ function placeGroup(graph: LineageGraph, group: readonly ShownNode[], places: Ma
   const x = neighbour.x + side * COLUMN_STEP;
   const height = (group.length - 1) * ROW_STEP;
   const taken = [...places.values()].filter((place) => Math.abs(place.x - x) < NODE_WIDTH).map(({ y }) => y);
-  const top = findFreeSpace(taken, { wanted: neighbour.y - height / 2, height });
+  const top = findFreeSpace(taken, neighbour.y - height / 2, height);
   for (const [i, { node }] of group.entries()) places.set(node.id, { x, y: top + i * ROW_STEP });
 }
 
@@ -82,10 +82,7 @@ function placedNeighbourOf(graph: LineageGraph, id: string, places: GraphPlaces)
 }
 
 /** The top of the free interval in a column that is closest to the wanted one. */
-function findFreeSpace(
-  taken: readonly number[],
-  { wanted, height }: { readonly wanted: number; readonly height: number },
-): number {
+function findFreeSpace(taken: readonly number[], wanted: number, height: number): number {
   const isFree = (top: number): boolean => taken.every((y) => y <= top - ROW_STEP || y >= top + height + ROW_STEP);
   const tries = [wanted, ...taken.flatMap((y) => [y + ROW_STEP, y - ROW_STEP - height])];
   const free = tries.filter(isFree).sort((a, b) => Math.abs(a - wanted) - Math.abs(b - wanted));

@@ -17,15 +17,11 @@ import type { ViewFrame } from '../view-frame.ts';
 export function failingView({ environment, values }: ViewFrame): VNode {
   const from = firstRow(values);
   const parameters = { limit: String(PAGE_ROWS), offset: String(from) };
-  return liveView({ name: 'failing', env: environment.env_id, parameters }, (failing) =>
-    failingNow(failing, { env: environment.env_id, values }),
-  );
+  const env = environment.env_id;
+  return liveView({ name: 'failing', env, parameters }, (failing) => failingNow(failing, env, values));
 }
 
-function failingNow(
-  failing: FailingNow,
-  { env, values }: { readonly env: string; readonly values: ViewFrame['values'] },
-): VNode {
+function failingNow(failing: FailingNow, env: string, values: ViewFrame['values']): VNode {
   const { total, rows } = failing;
   const wanted = (values['has'] ?? '').toLowerCase();
   const shown = rows.filter((row) => wanted === '' || textOf(row).includes(wanted));
@@ -61,16 +57,10 @@ const captionOf = (shown: number, all: number): string =>
 
 const keyOf = ({ test_id, sub_test_unique_id }: FailingSubTest): string => `${test_id} ${sub_test_unique_id}`;
 
-const textOf = ({
-  test_name,
-  column_name,
-  status: result,
-  severity,
-  asset,
-  owners,
-  test_type,
-}: FailingSubTest): string =>
-  [test_name, column_name, result, severity, asset?.name, test_type, ...owners].join(' ').toLowerCase();
+function textOf({ asset, owners, ...row }: FailingSubTest): string {
+  const texts = [row.test_name, row.column_name, row.status, row.severity, asset?.name, row.test_type, ...owners];
+  return texts.join(' ').toLowerCase();
+}
 
 function columnsFor(env: string, values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
   return [

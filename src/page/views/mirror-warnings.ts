@@ -37,11 +37,7 @@ function streamWarnings(stream: StreamTrust, nowMs: number): string[] {
 }
 
 /** Why the mirror as a whole should not be trusted. */
-export function mirrorWarnings({
-  limited_to,
-  last_run,
-  last_verify,
-}: Pick<MirrorTrust, 'limited_to' | 'last_run' | 'last_verify'>): string[] {
+export function mirrorWarnings({ limited_to, last_run, last_verify }: MirrorTrust): string[] {
   const warnings: (string | false)[] = [
     last_run === null && limited_to !== 'assets' && 'There has been no sync yet.',
     last_run !== null &&

@@ -19,7 +19,7 @@ export function mirrorView(mirror: MirrorTrust): VNode {
     ${verdict(warnings, mirror)}
     ${list(mirrorWarnings(mirror))}
     <dl class="facts">${facts(mirror)}</dl>
-    ${environments.map((each, i) => environmentSection(each, { i, isVisible: limited_to !== 'assets' }))}
+    ${environments.map((each, i) => environmentSection(each, i, limited_to !== 'assets'))}
   </div>`;
 }
 
@@ -61,10 +61,7 @@ function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode
   return [fact('Last sync', run), fact('Last verification', verified), fact('Quota', left)];
 }
 
-function environmentSection(
-  environment: EnvironmentTrust,
-  { i, isVisible }: { readonly i: number; readonly isVisible: boolean },
-): VNode {
+function environmentSection(environment: EnvironmentTrust, i: number, isVisible: boolean): VNode {
   const { env_id, name, cron, denied_scopes, pruned, streams } = environment;
   const warnings = environmentWarnings(environment, nowMs.value);
   const trusted = isVisible && streams.length > 0 ? 'good' : 'neutral';

@@ -7,16 +7,9 @@ import { levelIcon } from '../parts/status.ts';
 import { changeOf, DIRECTION_LEVELS, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
 
 /** Compares groups: which got better or worse. */
-export function groupsTable(
-  groups: readonly TrendGroup[],
-  { caption, none }: { readonly caption: string; readonly none: string },
-): VNode {
-  return dataTable({
-    caption,
-    columns: columnsWith(none, midpointOf(groups)),
-    rows: groups,
-    keyOf: ({ name }) => String(name),
-  });
+export function groupsTable(groups: readonly TrendGroup[], caption: string, none: string): VNode {
+  const columns = columnsWith(none, midpointOf(groups));
+  return dataTable({ caption, columns, rows: groups, keyOf: ({ name }) => String(name) });
 }
 
 const columnsWith = (none: string, midpoint: number): readonly DataColumn<TrendGroup>[] => [
@@ -51,16 +44,12 @@ function changeCell(change: TrendChange): VNode {
   return html`<span class="status ${level}">${levelIcon(level)}${direction === 'the same' ? direction : `${points.toFixed(1)} points ${direction}`}</span>`;
 }
 
-export function incidentsSentence({
-  incidents_opened,
-  incidents_resolved,
-  open_count,
-  mean_hours_to_resolve,
-}: TrendGroup): string {
-  const meanwhile = `${countOf(sumOf(incidents_opened), 'incident')} opened, ${formatCount(sumOf(incidents_resolved))} resolved`;
-  const mean =
-    mean_hours_to_resolve === null ? '' : `, after ${formatDuration(mean_hours_to_resolve * 3600)} on average`;
-  return `${meanwhile}${mean}; ${formatCount(open_count)} open now.`;
+export function incidentsSentence(group: TrendGroup): string {
+  const { mean_hours_to_resolve: hours, open_count } = group;
+  const opened = countOf(sumOf(group.incidents_opened), 'incident');
+  const mean = hours === null ? '' : `, after ${formatDuration(hours * 3600)} on average`;
+  const resolved = `${formatCount(sumOf(group.incidents_resolved))} resolved${mean}`;
+  return `${opened} opened, ${resolved}; ${formatCount(open_count)} open now.`;
 }
 
 const WIDTH = 120;

@@ -69,20 +69,13 @@ function charts({ days, groups, health }: Trends): VNode {
   const [all] = groups;
   const scored = health
     .filter(({ scores }) => scores.some((score) => score !== null))
-    .sort((one, other) => weakness(one) - weakness(other));
+    .sort((one, other) => weakness(one) - weakness(other))
+    .slice(0, MAX_LINES)
+    .map(({ dimension, scores }) => ({ label: dimension, values: scores }));
   return html`<div class="charts">
     ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatFraction, fromZero: false })}
     ${all !== undefined && lineChart({ title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
-    ${
-      scored.length > 0 &&
-      lineChart({
-        title: 'Health',
-        days,
-        lines: scored.slice(0, MAX_LINES).map(({ dimension, scores }) => ({ label: dimension, values: scores })),
-        format: formatFraction,
-        fromZero: false,
-      })
-    }
+    ${scored.length > 0 && lineChart({ title: 'Health', days, lines: scored, format: formatFraction, fromZero: false })}
   </div>`;
 }
 
@@ -101,26 +94,18 @@ function byGroup(env: string, by: string, days: string): VNode | null {
   if (label === undefined || none === undefined) return null;
   return liveView(trendsQuery(env, { by, days }), ({ groups, cut }) => {
     const caption = `By ${label}, ${cut ? 'the groups with the most runs' : 'all groups'}. The newer half of the days is compared with the older half`;
-    return groupsTable(groups, { caption, none });
+    return groupsTable(groups, caption, none);
   });
 }
 
 /** Each environment has a query of its own. */
-function ByEnvironment({
-  environments,
-  days,
-}: {
-  readonly environments: readonly EnvironmentTrust[];
-  readonly days: string;
-}): VNode {
+function ByEnvironment({ environments, days }: Pick<ViewFrame, 'environments'> & { readonly days: string }): VNode {
   const queries = environments.map(({ env_id }) => trendsQuery(env_id, { days }));
   useLiveQueries(queries);
   const groups = queries.flatMap((query, i): TrendGroup[] => {
     const [all] = liveData.state(query).value.data?.groups ?? [];
     return all === undefined ? [] : [{ ...all, name: environments[i]?.name ?? null }];
   });
-  return groupsTable(groups, {
-    caption: 'By environment. The newer half of the days is compared with the older half',
-    none: 'without a name',
-  });
+  const caption = 'By environment. The newer half of the days is compared with the older half';
+  return groupsTable(groups, caption, 'without a name');
 }
