@@ -3,7 +3,7 @@ import type { SqlStatement } from '../src/page-data/sql.ts';
 import { rootToken } from '../src/server/access.ts';
 import type { PagePosition } from '../src/server/cursor.ts';
 import { type ListRequest, listingNamed } from '../src/server/listings.ts';
-import type { ListParameters } from '../src/server/parameters.ts';
+import type { RequestedPage } from '../src/server/parameters.ts';
 import { oneStatement, pageStatement } from '../src/server/statement.ts';
 import { quantile } from './figures.ts';
 import type { Measured } from './serve-load.ts';
@@ -25,9 +25,10 @@ const questionOf = (one: string | null): ListRequest => ({
   serverTime: new Date().toISOString(),
 });
 
-const ASKED: ListParameters = {
+const FIRST_PAGE: RequestedPage = {
+  ...questionOf(null),
   limit: PAGE_ROWS,
-  cursor: undefined,
+  position: null,
   order: 'id',
   descending: false,
   filters: {},
@@ -42,11 +43,10 @@ export const bareStatement = {
     const positions = Array.from({ length: count }, (_, page): PagePosition | null =>
       page === 0 ? null : [columnId(page * PAGE_ROWS - 1)],
     );
-    return measuring(positions.map((position) => pageStatement(questionOf(null), ASKED, position, null)));
+    return measuring(positions.map((position) => pageStatement({ ...FIRST_PAGE, position }, null)));
   },
   ones: (ids: readonly string[]): Bare => measuring(ids.map((id) => oneStatement(questionOf(id)))),
-  feed: (since: string): Bare =>
-    measuring([pageStatement(questionOf(null), { ...ASKED, feed: { of: 'synced', since } }, null, null)]),
+  feed: (since: string): Bare => measuring([pageStatement({ ...FIRST_PAGE, feed: { of: 'synced', since } }, null)]),
 };
 
 function measuring(statements: readonly SqlStatement[]): Bare {

@@ -90,36 +90,36 @@ function environmentsEndpoint(): ApiEndpoint {
   };
 }
 
-function listEndpoint(collectionListing: CollectionListing, pageMax: number): ApiEndpoint {
-  const { scope, describe } = collectionListing;
-  const { tag, many, item } = collectionListing.names;
+function listEndpoint(listing: CollectionListing, pageMax: number): ApiEndpoint {
+  const { scope, describe } = listing.entry.serve;
+  const { tag, many, item } = listing.names;
   return {
-    path: pathOf(collectionListing),
+    path: pathOf(listing),
     operationId: `list${pascal(many)}`,
     summary: `List ${many}`,
     ...(describe === undefined ? {} : { description: describe }),
     tag,
     scopes: [scope],
-    query: querySchema(collectionListing, pageMax),
+    query: querySchema(listing, pageMax),
     answer: { $ref: `${pageName(item)}#` },
-    respond: (view, request) => listPage(view, listRequestOf(collectionListing, view, request), request.query),
-    writeLightly: (view, request) => lightPage(view, listRequestOf(collectionListing, view, request), request.query),
+    respond: (view, request) => listPage(view, listRequestOf(listing, view, request), request.query),
+    writeLightly: (view, request) => lightPage(view, listRequestOf(listing, view, request), request.query),
   };
 }
 
-function oneEndpoint(collectionListing: CollectionListing): ApiEndpoint[] {
-  const { scope, one, names } = collectionListing;
+function oneEndpoint(listing: CollectionListing): ApiEndpoint[] {
+  const { entry, one, names } = listing;
   if (one === undefined) return [];
   return [
     {
-      path: [...pathOf(collectionListing), `:${one.parameter}`],
+      path: [...pathOf(listing), `:${one.parameter}`],
       operationId: `get${pascal(names.one)}`,
       summary: `Get ${withArticle(names.one)}`,
       tag: names.tag,
-      scopes: [scope],
+      scopes: [entry.serve.scope],
       answer: { $ref: `${names.item}#` },
-      respond: (view, request) => getOne(view, listRequestOf(collectionListing, view, request)),
-      respondLightly: (view, request) => getSmallOne(view, listRequestOf(collectionListing, view, request)),
+      respond: (view, request) => getOne(view, listRequestOf(listing, view, request)),
+      respondLightly: (view, request) => getSmallOne(view, listRequestOf(listing, view, request)),
     },
   ];
 }
@@ -146,11 +146,11 @@ function pathOf({ entry, parent }: CollectionListing): string[] {
 }
 
 function listRequestOf(
-  collectionListing: CollectionListing,
+  listing: CollectionListing,
   { serverTime }: MirrorSnapshot,
   { reader, params }: RequestContext,
 ): ListRequest {
   const idOf = (of: CollectionListing | undefined): string | null => params[of?.one?.parameter ?? ''] ?? null;
-  const place = { env: params[ENV] ?? '', id: idOf(collectionListing.parent), one: idOf(collectionListing) };
-  return { listing: collectionListing, reader, serverTime, place };
+  const place = { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) };
+  return { listing, reader, serverTime, place };
 }

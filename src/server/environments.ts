@@ -1,7 +1,7 @@
 import { ENVIRONMENT_FIELDS } from '../core/schedule/environments.ts';
 import type { Principal } from './access.ts';
 import { notFound } from './errors.ts';
-import { type ApiItem, itemOf } from './item.ts';
+import { type ApiItem, itemReader } from './item.ts';
 import { memoizeLast } from './memoize-last.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
@@ -14,7 +14,7 @@ export function listEnvironments(view: MirrorSnapshot, { environments }: Princip
   });
   return rows
     .filter((row) => environments === null || environments.has(String(row['id'])))
-    .map((row) => itemOf(ENVIRONMENT_FIELDS, row, 'left out'));
+    .map(itemReader(ENVIRONMENT_FIELDS));
 }
 
 /** An environment that the source no longer lists does not exist here either. @throws HttpError 404 */

@@ -1,8 +1,8 @@
 import { type SqlStatement, selectValues } from '../page-data/sql.ts';
 import type { ArrayFilter } from './filters.ts';
-import type { ListRequest } from './listings.ts';
+import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import type { ListParameters } from './parameters.ts';
+import type { RequestedPage } from './parameters.ts';
 import { isLimited, VISIBLE_IDS } from './visibility.ts';
 
 /** A way to find the rows of a page through an index on filter values. It is used only if there are few such rows. */
@@ -27,16 +27,15 @@ const MAX_LEADING_ASSETS = 1001;
  */
 export function indexPathOf(
   view: MirrorSnapshot,
-  request: ListRequest,
-  parameters: ListParameters,
+  page: RequestedPage,
   values: SqlStatement['values'],
 ): IndexPath | null {
-  if (parameters.feed !== null) return null;
+  if (page.feed !== null) return null;
   const isShort = (path: IndexPath): boolean =>
     countStatements(path, values).every(
       ({ statement, fewerThan }) => Number(view.rows(statement)[0]?.['passed']) < fewerThan,
     );
-  return indexPathsOf(request, parameters).find(isShort) ?? null;
+  return indexPathsOf(page).find(isShort) ?? null;
 }
 
 /** Counts up to the bound only. */
@@ -48,29 +47,27 @@ export function countStatements({ steps }: IndexPath, values: SqlStatement['valu
 }
 
 /** All index paths: one for each indexed filter, and one for the assets of a restricted reader. */
-export function indexPathsOf(request: ListRequest, { filters }: ListParameters): IndexPath[] {
-  const { listing, reader } = request;
+export function indexPathsOf({ listing, reader, filters }: RequestedPage): IndexPath[] {
   const byFilters = Object.keys(filters).flatMap((name) =>
-    indexPathBy(request, listing.filters[name], selectValues(name), name),
+    indexPathBy(listing, listing.filters[name], selectValues(name), name),
   );
   if (!isLimited(reader)) return byFilters;
-  const byReader = indexPathBy(request, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
+  const byReader = indexPathBy(listing, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
   const seen = { rows: `select 1 from ${VISIBLE_IDS}`, fewerThan: MAX_LEADING_ASSETS };
   return [...byFilters, ...byReader.map((path) => ({ ...path, steps: [seen, ...path.steps] }))];
 }
 
 function indexPathBy(
-  { listing }: ListRequest,
+  { entry }: CollectionListing,
   by: ArrayFilter | undefined,
   values: string,
   filter: IndexPath['filter'],
 ): IndexPath[] {
   if (by?.branches === undefined) return [];
   const branches = by.branches(values);
-  const table = listing.entry.table;
   const rows = [
     ...(by.through === undefined ? [] : [by.through(values)]),
-    ...branches.map(([indexed]) => `select 1 from ${table} r where r.env_id = @env and ${indexed}`),
+    ...branches.map(([indexed]) => `select 1 from ${entry.table} r where r.env_id = @env and ${indexed}`),
   ];
   return [{ filter, branches, steps: rows.map((sql) => ({ rows: sql, fewerThan: SCAN_WINDOW_ROWS })) }];
 }

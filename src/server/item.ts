@@ -3,30 +3,34 @@ import { AS_SENT } from '../core/read-api.ts';
 import type { Field, Fields } from '../core/stream.ts';
 import { parseInstant } from '../core/time/instant.ts';
 import type { SqlRow } from '../page-data/sql.ts';
-import type { CollectionListing } from './listings.ts';
+import type { CollectionEndpoint } from '../streams/endpoint.ts';
 import { jsonTypeOf } from './schemas.ts';
 
 export type ApiItem = Record<string, unknown>;
 
 /**
- * A row as the API returns it: fields in their places, merged with the unknown members from `extra`. A field whose value
- * does not have the described type is empty, and the value is in `AS_SENT` (R20).
+ * Reads rows as the API returns them: fields in their places, merged with the unknown members from `extra`. A field
+ * whose value does not have the described type is empty, and the value is in `AS_SENT` (R20).
  */
-export function itemOf(fields: Fields, row: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
-  const item: ApiItem = {};
-  const misfits = new Map<string, unknown>();
-  for (const { name, field, path } of fieldPlaces(fields)) {
-    const stored = row[name] ?? null;
-    if (stored === null && nulls !== 'shown') continue;
-    const value = apiValue(field, stored);
-    if (path !== null) setAtPath(item, path, value);
-    else if (field.type !== 'json' || value === null || fits(name, field, value)) item[name] = value;
-    else misfits.set(name, value);
-  }
-  const whole = typeof row.extra === 'string' ? withExtra({ fields, row, item, misfits }, row.extra) : item;
-  if (misfits.size === 0) return whole;
-  const sent = { ...(whole[AS_SENT] as object | undefined), ...Object.fromEntries(misfits) };
-  return { ...whole, ...emptyLists(fields, misfits), [AS_SENT]: sent };
+export function itemReader(fields: Fields, { showsNulls }: Pick<CollectionEndpoint, 'showsNulls'> = {}) {
+  // Listed once, because a page has hundreds of rows.
+  const entries = Object.entries(fields);
+  return (row: SqlRow): ApiItem => {
+    const item: ApiItem = {};
+    const misfits = new Map<string, unknown>();
+    for (const [name, field] of entries) {
+      const stored = row[name] ?? null;
+      if (stored === null && !showsNulls) continue;
+      const value = apiValue(field, stored);
+      if (field.from !== undefined) setAtPath(item, field.from, value);
+      else if (field.type !== 'json' || value === null || fits(name, field, value)) item[name] = value;
+      else misfits.set(name, value);
+    }
+    const whole = typeof row.extra === 'string' ? withExtra({ fields, row, item, misfits }, row.extra) : item;
+    if (misfits.size === 0) return whole;
+    const sent = { ...(whole[AS_SENT] as object | undefined), ...Object.fromEntries(misfits) };
+    return { ...whole, ...emptyLists(fields, misfits), [AS_SENT]: sent };
+  };
 }
 
 /** A list is never null. */
@@ -60,24 +64,6 @@ function fits(name: string, { type }: Field, value: unknown): boolean {
 
 const isInt64 = (digits: string): boolean =>
   /^-?\d+$/.test(digits) && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits);
-
-interface FieldPlace {
-  readonly name: string;
-  readonly field: Field;
-  /** Null for a top-level field. */
-  readonly path: readonly string[] | null;
-}
-
-const placesCache = new WeakMap<Fields, readonly FieldPlace[]>();
-
-/** Cached per collection, because a page has hundreds of rows. */
-function fieldPlaces(fields: Fields): readonly FieldPlace[] {
-  const known = placesCache.get(fields);
-  if (known !== undefined) return known;
-  const paths = Object.entries(fields).map(([name, field]) => ({ name, field, path: field.from ?? null }));
-  placesCache.set(fields, paths);
-  return paths;
-}
 
 function apiValue({ type }: Field, value: string | number | null): unknown {
   if (type === 'json' && typeof value === 'string') return parseOrText(value);

@@ -1,13 +1,12 @@
-import type { Instant } from '../core/time/instant.ts';
 import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
 import { sortColumn, sortsOf } from './access-path.ts';
 import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
-import { type ApiItem, itemOf } from './item.ts';
-import type { CollectionListing, ListRequest } from './listings.ts';
+import { type ApiItem, itemReader } from './item.ts';
+import type { ListRequest } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';
+import { type ParsedQuery, type RequestedPage, readParameters } from './parameters.ts';
 import {
   longOneStatement,
   oneStatement,
@@ -15,24 +14,21 @@ import {
   pageValues,
   reachedStatement,
   scanWindowStatement,
+  valuesOf,
   writtenPageStatement,
 } from './statement.ts';
-import { weekBefore } from './times.ts';
 import { isLimited } from './visibility.ts';
 
 /** Answers any list request. @throws HttpError */
 export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery) {
-  const parameters = parametersOf(snapshot, request, query);
-  requireParent(snapshot, request);
-  const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
-  const position = readPosition(request, parameters, seal);
-  const lead = indexPathOf(snapshot, request, parameters, pageValues(request, parameters, position));
-  const rows = snapshot.rows(pageStatement(request, parameters, position, lead));
-  const shown = rows.slice(0, parameters.limit);
+  const { page, seal } = openPage(snapshot, request, query);
+  const index = indexPathOf(snapshot, page, pageValues(page));
+  const rows = snapshot.rows(pageStatement(page, index));
+  const shown = rows.slice(0, page.limit);
   // The last row that was read, if there may be more after it.
   const windowEnd = (): SqlRow | undefined =>
-    lead === null ? snapshot.rows(scanWindowStatement(request, parameters, position))[0] : undefined;
-  const last = rows.length > parameters.limit ? shown.at(-1) : windowEnd();
+    index === null ? snapshot.rows(scanWindowStatement(page))[0] : undefined;
+  const last = rows.length > page.limit ? shown.at(-1) : windowEnd();
   return {
     items: itemsOf(snapshot, request, shown),
     has_more: last !== undefined,
@@ -40,50 +36,52 @@ export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: 
   };
 }
 
-function parametersOf(
+/** A page to read, and the seal of its cursors. @throws HttpError */
+function openPage(
   snapshot: MirrorSnapshot,
-  { listing, place, serverTime }: ListRequest,
+  request: ListRequest,
   query: ParsedQuery,
-): ListParameters {
-  return readParameters(listing, query, { now: snapshot.clockOf(place.env), serverTime });
+): { readonly page: RequestedPage; readonly seal: CursorSeal } {
+  const { cursor, ...parameters } = readParameters(snapshot, request, query);
+  requireParent(snapshot, request);
+  const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
+  const position = cursor === undefined ? null : openCursor(seal, cursor);
+  const page = { ...request, ...parameters, position };
+  if (position !== null && position.length !== sortsOf(page).length) throw invalidCursor();
+  return { page, seal };
 }
 
 /** A page, as JSON, that takes next to no time whatever the mirror holds; null for any other page. @throws HttpError */
 export function lightPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery): string | null {
-  const parameters = parametersOf(snapshot, request, query);
-  if (parameters.feed !== null) return isIdle(snapshot, request, parameters) ? writtenPage([], null) : null;
-  return isReadByKeyAlone(request, parameters) ? keyPage(snapshot, request, parameters, query) : null;
+  // A parent may be hidden from a restricted reader, whose assets are not cached here.
+  if (request.listing.parent !== undefined) return null;
+  const { page, seal } = openPage(snapshot, request, query);
+  if (page.feed !== null) return isIdle(snapshot, page) ? writtenPage([], null) : null;
+  return isReadByKeyAlone(page) ? keyPage(snapshot, page, seal) : null;
 }
 
 /** Whether a feed has nothing new. */
-const isIdle = (snapshot: MirrorSnapshot, request: ListRequest, parameters: ListParameters): boolean =>
-  parameters.cursor === undefined && snapshot.rows(reachedStatement(request, parameters)).length === 0;
+const isIdle = (snapshot: MirrorSnapshot, page: RequestedPage): boolean =>
+  page.position === null && snapshot.rows(reachedStatement(page)).length === 0;
 
 /** Whether the rows are read in the order in which they are stored, and no other row is needed for their items. */
-const isReadByKeyAlone = ({ listing, reader }: ListRequest, { order, filters }: ListParameters): boolean =>
+const isReadByKeyAlone = ({ listing, reader, order, filters }: RequestedPage): boolean =>
   listing.alone && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
 
 /** The most rows that are read for a light page, and the most bytes of its items; larger pages take too long. */
 const LIGHT_ROWS = 4000;
 const LIGHT_BYTES = 1024 * 1024;
 
-function keyPage(
-  snapshot: MirrorSnapshot,
-  request: ListRequest,
-  parameters: ListParameters,
-  query: ParsedQuery,
-): string | null {
-  const { limit } = parameters;
-  const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
-  const position = readPosition(request, parameters, seal);
+function keyPage(snapshot: MirrorSnapshot, page: RequestedPage, seal: CursorSeal): string | null {
+  const { limit } = page;
   const limits = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
-  const items = writtenItems(snapshot, writtenPageStatement(request, parameters, position, limits));
+  const items = writtenItems(snapshot, writtenPageStatement(page, limits));
   if (items === null || items.includes(null)) return null;
   if (items.length > limit) {
     const shown = items.slice(0, limit);
     return writtenPage(shown, sealCursor(seal, [idIn(shown.at(-1))]));
   }
-  const isEnd = snapshot.rows(scanWindowStatement(request, parameters, position, LIGHT_ROWS)).length === 0;
+  const isEnd = snapshot.rows(scanWindowStatement(page, LIGHT_ROWS)).length === 0;
   return isEnd ? writtenPage(items, null) : null;
 }
 
@@ -135,19 +133,16 @@ function requireParent(snapshot: MirrorSnapshot, { listing, place, ...request }:
   requireOne(snapshot, { ...request, listing: listing.parent, place: { ...place, id: null, one: place.id } });
 }
 
-function itemsOf(
-  snapshot: MirrorSnapshot,
-  { listing, place, serverTime }: ListRequest,
-  rows: readonly SqlRow[],
-): ApiItem[] {
-  const { entry, nulls } = listing;
+function itemsOf(snapshot: MirrorSnapshot, request: ListRequest, rows: readonly SqlRow[]): ApiItem[] {
+  const { entry } = request.listing;
+  const readItem = itemReader(entry.fields, entry.serve);
   const items = rows.map((row) => {
-    const item = itemOf(entry.fields, row, nulls);
+    const item = readItem(row);
     // Also values of a wrong type: the generic list does not show fields of a kind.
     for (const name of entry.subtypeColumns?.[String(row['kind'])] ?? []) delete item[name];
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
-  addChildRows(snapshot, listing, { env: place.env, serverTime }, items);
+  addChildRows(snapshot, request, items);
   return items;
 }
 
@@ -157,17 +152,6 @@ function contextOf({ listing, place }: ListRequest, query: ParsedQuery): string 
   return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function readPosition(
-  { listing }: ListRequest,
-  parameters: ListParameters,
-  cursorSeal: CursorSeal,
-): PagePosition | null {
-  if (parameters.cursor === undefined) return null;
-  const position = openCursor(cursorSeal, parameters.cursor);
-  if (position.length !== sortsOf(listing, parameters).length) throw invalidCursor();
-  return position;
-}
-
 function positionOf(sqlRow: SqlRow): PagePosition {
   const position: (string | number | null)[] = [];
   for (let i = 0; sortColumn(i) in sqlRow; i += 1) position.push(sqlRow[sortColumn(i)] ?? null);
@@ -175,24 +159,19 @@ function positionOf(sqlRow: SqlRow): PagePosition {
 }
 
 /** Adds child rows (the dimensions of a score) to the items of a page, except those of old scores. */
-function addChildRows(
-  view: MirrorSnapshot,
-  { entry, nulls, weekOf }: CollectionListing,
-  { env, serverTime }: { env: string; serverTime: Instant },
-  items: readonly ApiItem[],
-): void {
-  const [key = ''] = entry.key;
-  const recent = weekOf === undefined ? '' : `and ${weekOf} >= @week`;
-  for (const part of entry.childTables ?? []) {
+function addChildRows(view: MirrorSnapshot, request: ListRequest, items: readonly ApiItem[]): void {
+  const { key: keys, serve, childTables = [] } = request.listing.entry;
+  const [key] = keys;
+  const recent = serve.weekOf === undefined ? '' : `and ${serve.weekOf} >= @week`;
+  for (const part of childTables) {
     const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
     const rows = view.rows({
       sql: `select ${names} from ${part.table} where env_id = @env ${recent}
         and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
-      values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },
+      values: { ...valuesOf(request), keys: JSON.stringify(items.map((item) => item[key])) },
     });
     const byKey = Map.groupBy(rows, (row) => row[key]);
-    for (const item of items) {
-      item[part.each] = (byKey.get(item[key] as string) ?? []).map((row) => itemOf(part.fields, row, nulls));
-    }
+    const readPart = itemReader(part.fields, serve);
+    for (const item of items) item[part.each] = (byKey.get(item[key] as string) ?? []).map(readPart);
   }
 }

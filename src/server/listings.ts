@@ -1,7 +1,7 @@
 import { parentsOf } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
-import type { CollectionEndpoint, ViewScope } from '../streams/endpoint.ts';
+import type { CollectionEndpoint } from '../streams/endpoint.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { Principal } from './access.ts';
 import { type ArrayFilters, arrayFiltersOf } from './filters.ts';
@@ -14,15 +14,11 @@ import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } 
  * path, `@week` the time a week ago.
  */
 export interface CollectionListing {
-  readonly entry: CatalogueEntry<CollectionName>;
-  readonly scope: ViewScope;
+  readonly entry: ServedEntry;
   readonly names: CollectionNames;
-  readonly describe: string | undefined;
   readonly join: JoinedRow | undefined;
   /** The condition that selects the collection's rows in the table; an index answers it. */
   readonly baseFilter: string | undefined;
-  /** Rows and child rows are shown for a week after the time in this field. */
-  readonly weekOf: string | undefined;
   /** The condition for showing a row. Few of many rows may meet it. */
   readonly visibleIf: string | undefined;
   /** The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. */
@@ -46,10 +42,6 @@ export interface CollectionListing {
   readonly one: { readonly parameter: string; readonly by: string } | undefined;
   /** No other row is needed to decide whether a row is shown, or to build its item. */
   readonly alone: boolean;
-  /** Text fields whose empty text counts as null. */
-  readonly emptyIsNull: readonly string[] | undefined;
-  /** Whether empty fields are shown as null or left out. */
-  readonly nulls: 'shown' | 'left out';
 }
 
 /** The ids in a path. */
@@ -68,9 +60,9 @@ export interface ListRequest {
   readonly serverTime: Instant;
 }
 
-type ServedEntry = CollectionListing['entry'] & { readonly serve: CollectionEndpoint };
+type ServedEntry = CatalogueEntry<CollectionName> & { readonly serve: CollectionEndpoint };
 
-const isServed = (entry: CollectionListing['entry']): entry is ServedEntry => entry.serve !== false;
+const isServed = (entry: CatalogueEntry<CollectionName>): entry is ServedEntry => entry.serve !== false;
 
 const ofRow = (field: string): string => `r.${field}`;
 
@@ -79,13 +71,10 @@ const isFeedRow = ({ method, subtype }: ServedEntry): boolean => method === 'fee
 
 function listingOf(entry: ServedEntry): CollectionListing {
   const { serve } = entry;
-  const { scope, describe, get, showsNulls, emptyIsNull, window } = serve;
+  const { get, window } = serve;
   const join = joinOf(entry);
   return {
     entry,
-    scope,
-    describe,
-    emptyIsNull,
     names: namesOf(serve),
     join,
     feedClock: isFeedRow(entry) ? 'r' : join && 'c',
@@ -98,12 +87,11 @@ function listingOf(entry: ServedEntry): CollectionListing {
     window: window && ofRow(window),
     parent: parentOf(entry),
     one: get && { parameter: get.parameter, by: ofRow(get.field) },
-    nulls: showsNulls ? 'shown' : 'left out',
   };
 }
 
 /** The conditions that select the collection's rows and those to show. */
-function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'visibleIf' | 'weekOf'> {
+function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'visibleIf'> {
   const { subtype, serve } = entry;
   const base = [
     ...(subtype === undefined ? [] : [`r.${subtype.field} = '${subtype.is}'`]),
@@ -114,11 +102,7 @@ function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'vis
     ...(serve.weekOf === undefined ? [] : [`r.${serve.weekOf} >= @week`]),
     ...(serve.shownWhile ?? []).map(whereRelatedRow),
   ];
-  return {
-    baseFilter: base.join(' and ') || undefined,
-    weekOf: serve.weekOf,
-    visibleIf: shown.join(' and ') || undefined,
-  };
+  return { baseFilter: base.join(' and ') || undefined, visibleIf: shown.join(' and ') || undefined };
 }
 
 /**

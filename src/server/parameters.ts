@@ -1,13 +1,12 @@
-import { type Instant, parseInstant } from '../core/time/instant.ts';
+import { earlierOf, type Instant, parseInstant } from '../core/time/instant.ts';
+import type { PagePosition } from './cursor.ts';
 import { badRequest } from './errors.ts';
-import type { CollectionListing } from './listings.ts';
+import type { CollectionListing, ListRequest } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { clampToLookback, monthBefore } from './times.ts';
 
 /** A query validated by the listing's schema: values have their types, and defaults are filled in. */
 export type ParsedQuery = Readonly<Record<string, unknown>>;
-
-type SnapshotTimes = Pick<MirrorSnapshot, 'now' | 'serverTime'>;
 
 interface FeedParameters {
   readonly of: 'synced' | 'deleted';
@@ -26,17 +25,27 @@ export interface ListParameters {
   readonly window: { readonly from: Instant; readonly to: Instant | null } | null;
 }
 
+/** A request for one page of a list: its first page, or the one after `position`. */
+export interface RequestedPage extends ListRequest, Omit<ListParameters, 'cursor'> {
+  readonly position: PagePosition | null;
+}
+
 /** Reads the query of a list request. @throws HttpError 400 if it names both feeds */
-export function readParameters(listing: CollectionListing, query: ParsedQuery, times: SnapshotTimes): ListParameters {
+export function readParameters(
+  snapshot: MirrorSnapshot,
+  { listing, place, serverTime }: ListRequest,
+  query: ParsedQuery,
+): ListParameters {
   return {
     limit: query['limit'] as number,
     cursor: (query['cursor'] as string | undefined) || undefined,
     order: String(query['order_by'] ?? Object.keys(listing.orders)[0]),
     descending: query['direction'] === 'desc',
     filters: readFilters(listing, query),
-    feed: readFeed(query, times),
+    // The earlier of this machine's and the source's time, so a wrong clock never hides rows that must be shown.
+    feed: readFeed(query, earlierOf(snapshot.clockOf(place.env), serverTime)),
     disabled: query['disabled'] === true,
-    window: listing.window === undefined ? null : readWindow(query, times),
+    window: listing.window === undefined ? null : readWindow(query, serverTime),
   };
 }
 
@@ -49,9 +58,7 @@ export function readFilters(
   return Object.fromEntries(given.map((name) => [name, query[name] as string[]]));
 }
 
-/** The earlier of this machine's and the source's time, so a wrong clock never hides rows that must be shown. */
-function readFeed(query: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
-  const now = mirrorTime < serverTime ? mirrorTime : serverTime;
+function readFeed(query: ParsedQuery, now: Instant): FeedParameters | null {
   const synced = readInstant(query, 'synced_since');
   const deleted = readInstant(query, 'deleted_since');
   if (synced !== null && deleted !== null) {
@@ -61,7 +68,7 @@ function readFeed(query: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotT
   return deleted === null ? null : { of: 'deleted', since: clampToLookback(deleted, now) };
 }
 
-function readWindow(query: ParsedQuery, { serverTime }: SnapshotTimes): ListParameters['window'] {
+function readWindow(query: ParsedQuery, serverTime: Instant): ListParameters['window'] {
   const from = readInstant(query, 'start_time_from') ?? monthBefore(serverTime);
   return { from: clampToLookback(from, serverTime), to: readInstant(query, 'start_time_to') };
 }

@@ -1,34 +1,23 @@
 import { LAST_INSTANT } from '../core/time/instant.ts';
 import { type SqlStatement, selectValues } from '../page-data/sql.ts';
-import { accessPathOf, accessPathSql, fromClause, isOrderedByTime, unindexed, whereDeletion } from './access-path.ts';
-import type { PagePosition } from './cursor.ts';
+import { fromClause, isOrderedByTime, selectByIndex, selectInOrder, whereDeletion } from './access-path.ts';
 import { type IndexPath, SCAN_WINDOW_ROWS } from './index-path.ts';
 import type { CollectionListing, ListRequest } from './listings.ts';
-import type { ListParameters } from './parameters.ts';
+import type { ListParameters, RequestedPage } from './parameters.ts';
 import { weekBefore } from './times.ts';
 import { isLimited, readerNumber, whereVisible } from './visibility.ts';
 import { columnOf, lengthOf, whereJsonFits, writtenItem } from './written.ts';
 
 /** The statement of one page, without OFFSET. It reads a row more than the limit, which says if a page follows. */
-export function pageStatement(
-  request: ListRequest,
-  parameters: ListParameters,
-  position: PagePosition | null,
-  lead: IndexPath | null,
-): SqlStatement {
-  const values = pageValues(request, parameters, position);
-  const accessPath = accessPathOf(request, parameters, position, lead);
-  const fields = fieldsOf(request, parameters.feed?.of);
-  const narrowing = narrowingConditions(request, parameters, lead);
-  if (accessPath.indexed) {
-    const others = narrowing.map(unindexed);
-    const rows = accessPathSql(
-      { ...accessPath, branches: accessPath.branches.map((conditions) => [...conditions, ...others]) },
-      fields,
-    );
+export function pageStatement(page: RequestedPage, index: IndexPath | null): SqlStatement {
+  const values = pageValues(page);
+  const fields = fieldsOf(page.listing, page.feed?.of);
+  const narrowing = narrowingConditions(page, index);
+  if (index !== null) {
+    const rows = selectByIndex(page, index, { selected: fields, narrowing });
     return { sql: `${rows} limit @limit`, values };
   }
-  const rows = accessPathSql(accessPath, [...fields, `(${narrowing.join('\n and ') || 'true'}) as shown`]);
+  const rows = selectInOrder(page, [...fields, shownIf(narrowing)]);
   return { sql: `select * from (${rows} limit ${SCAN_WINDOW_ROWS}) where shown limit @limit`, values };
 }
 
@@ -37,47 +26,30 @@ export function pageStatement(
  * longer than `limits.bytes`, has members that are not fields, or a value of a wrong type.
  */
 export function writtenPageStatement(
-  request: ListRequest,
-  parameters: ListParameters,
-  position: PagePosition | null,
+  page: RequestedPage,
   limits: { readonly rows: number; readonly bytes: number },
 ): SqlStatement {
-  const { listing } = request;
+  const { listing } = page;
   const isWritten = ['r.extra is null', `${lengthOf(listing)} <= ${limits.bytes}`, ...whereJsonFits(listing)];
-  const item = `iif(${isWritten.join(' and ')}, ${writtenItem(listing)}, null)`;
-  const shown = `(${narrowingConditions(request, parameters, null).join('\n and ') || 'true'})`;
-  const rows = accessPathSql(accessPathOf(request, parameters, position, null), [
-    `${item} as item`,
-    `${shown} as shown`,
-  ]);
+  const item = `iif(${isWritten.join(' and ')}, ${writtenItem(listing)}, null) as item`;
+  const rows = selectInOrder(page, [item, shownIf(narrowingConditions(page, null))]);
   return {
     sql: `select item from (${rows} limit ${limits.rows}) where shown limit @limit`,
-    values: pageValues(request, parameters, position),
+    values: pageValues(page),
   };
 }
+
+const shownIf = (conditions: readonly string[]): string => `(${conditions.join('\n and ') || 'true'}) as shown`;
 
 /** The last row of the window that a page without an index reads; no row if the window reaches the end of the list. */
-export function scanWindowStatement(
-  request: ListRequest,
-  parameters: ListParameters,
-  position: PagePosition | null,
-  rows = SCAN_WINDOW_ROWS,
-): SqlStatement {
-  return {
-    sql: `${accessPathSql(accessPathOf(request, parameters, position, null), [])} limit 1 offset ${rows - 1}`,
-    values: pageValues(request, parameters, position),
-  };
+export function scanWindowStatement(page: RequestedPage, rows = SCAN_WINDOW_ROWS): SqlStatement {
+  return { sql: `${selectInOrder(page, [])} limit 1 offset ${rows - 1}`, values: pageValues(page) };
 }
 
-/** One row, shown or not, if any row is reached. */
-export function reachedStatement(request: ListRequest, parameters: ListParameters): SqlStatement {
-  const { listing } = request;
-  const sql = keptText(
-    listing,
-    `reached ${parameters.feed?.of} ${parameters.descending}`,
-    () => `${accessPathSql(accessPathOf(request, parameters, null, null), [])} limit 1`,
-  );
-  return { sql, values: pageValues(request, parameters, null) };
+/** One row of a first page, shown or not, if any row is reached. */
+export function reachedStatement(page: RequestedPage): SqlStatement {
+  const of = `reached ${page.feed?.of} ${page.descending}`;
+  return { sql: keptText(page.listing, of, () => `${selectInOrder(page, [])} limit 1`), values: pageValues(page) };
 }
 
 /** One row if there is an item of that id, shown or not, that is longer than `bytes`. */
@@ -102,7 +74,7 @@ export function oneStatement(request: ListRequest, maxBytes?: number): SqlStatem
     if (listing.visibleIf !== undefined) conditions.push(listing.visibleIf);
     if (listing.feedClock !== undefined) conditions.push(`${listing.feedClock}.deleted_at is null`);
     if (maxBytes !== undefined) conditions.push(`${lengthOf(listing)} <= ${maxBytes}`);
-    return `select ${fieldsOf(request).join(', ')} ${fromClause(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
+    return `select ${fieldsOf(listing).join(', ')} ${fromClause(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
   });
   return { sql, values: valuesOf(request) };
 }
@@ -110,39 +82,37 @@ export function oneStatement(request: ListRequest, maxBytes?: number): SqlStatem
 const texts = new WeakMap<CollectionListing, Map<string, string>>();
 
 /** The SQL of a frequent request, made only once. `of` names everything that it depends on besides the listing. */
-function keptText(collectionListing: CollectionListing, of: string, make: () => string): string {
-  const kept = texts.get(collectionListing) ?? new Map<string, string>();
-  texts.set(collectionListing, kept);
+function keptText(listing: CollectionListing, of: string, make: () => string): string {
+  const kept = texts.get(listing) ?? new Map<string, string>();
+  texts.set(listing, kept);
   const text = kept.get(of) ?? make();
   kept.set(of, text);
   return text;
 }
 
-function fieldsOf({ listing }: ListRequest, feed?: 'synced' | 'deleted'): string[] {
-  const { entry, feedClock, emptyIsNull } = listing;
+function fieldsOf(listing: CollectionListing, feed?: 'synced' | 'deleted'): string[] {
+  const { entry, feedClock } = listing;
   const fields = Object.keys(entry.fields).map((name) =>
-    emptyIsNull?.includes(name) ? `nullif(r."${name}", '') as "${name}"` : `${columnOf(listing, name)} as "${name}"`,
+    entry.serve.emptyIsNull?.includes(name)
+      ? `nullif(r."${name}", '') as "${name}"`
+      : `${columnOf(listing, name)} as "${name}"`,
   );
   if (feedClock === 'r' && feed === 'deleted') fields.push('r.mirrored_at as deleted_at');
   return [...fields, 'r.extra as extra'];
 }
 
 /** The conditions that decide which of the rows that are read show. */
-function narrowingConditions(
-  { listing, reader }: ListRequest,
-  parameters: ListParameters,
-  lead: IndexPath | null,
-): string[] {
+function narrowingConditions(page: RequestedPage, index: IndexPath | null): string[] {
+  const { listing, feed, filters } = page;
   const { visibleIf, disabled, feedClock, baseFilter, join } = listing;
   const conditions = visibleIf === undefined ? [] : [visibleIf];
-  if (baseFilter !== undefined && parameters.feed?.of === 'deleted') conditions.push(baseFilter);
-  if (feedClock !== undefined && !isOrderedByTime(listing, parameters))
-    conditions.push(whereDeletion(feedClock, parameters));
-  if (join !== undefined && isOrderedByTime(listing, parameters)) conditions.push('r.env_id is not null');
-  if (disabled !== undefined && parameters.feed === null)
-    conditions.push(parameters.disabled ? disabled.only : disabled.without);
-  const others = Object.entries(parameters.filters).filter(([name]) => name !== lead?.filter);
-  return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...whereVisible(listing, reader)];
+  if (baseFilter !== undefined && feed?.of === 'deleted') conditions.push(baseFilter);
+  if (feedClock !== undefined && !isOrderedByTime(page)) conditions.push(whereDeletion(feedClock, page));
+  if (join !== undefined && isOrderedByTime(page)) conditions.push('r.env_id is not null');
+  if (disabled !== undefined && feed === null) conditions.push(page.disabled ? disabled.only : disabled.without);
+  const others = Object.entries(filters).filter(([name]) => name !== index?.filter);
+  const more = filterConditions(listing, Object.fromEntries(others));
+  return [...conditions, ...more, ...whereVisible(listing, page.reader)];
 }
 
 /** The conditions of the given filters. Their values are parameters with the names of the filters. */
@@ -154,11 +124,7 @@ export function filterConditions(
 }
 
 /** SQLite ignores the values that a statement does not use. */
-export function valuesOf({
-  place,
-  reader,
-  serverTime,
-}: Pick<ListRequest, 'place' | 'reader' | 'serverTime'>): SqlStatement['values'] {
+export function valuesOf({ place, reader, serverTime }: Omit<ListRequest, 'listing'>): SqlStatement['values'] {
   return { ...place, reader: readerNumber(reader), week: weekBefore(serverTime) };
 }
 
@@ -166,24 +132,15 @@ export function filterValues(filters: ListParameters['filters']): SqlStatement['
   return Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, JSON.stringify(values)]));
 }
 
-export function pageValues(
-  request: ListRequest,
-  parameters: ListParameters,
-  position: PagePosition | null,
-): SqlStatement['values'] {
-  return { ...valuesOf(request), ...parameterValues(parameters), ...positionValues(position) };
-}
-
-function parameterValues({ limit, filters, feed, window }: ListParameters): SqlStatement['values'] {
+export function pageValues(page: RequestedPage): SqlStatement['values'] {
+  const { limit, filters, feed, window, position } = page;
   return {
+    ...valuesOf(page),
     ...filterValues(filters),
     from: window?.from ?? null,
     to: window?.to ?? LAST_INSTANT,
     since: feed?.since ?? null,
     limit: limit + 1,
+    ...Object.fromEntries((position ?? []).map((value, i) => [`position_${i}`, value])),
   };
-}
-
-function positionValues(position: PagePosition | null): SqlStatement['values'] {
-  return Object.fromEntries((position ?? []).map((value, i) => [`position_${i}`, value]));
 }

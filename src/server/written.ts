@@ -36,7 +36,7 @@ interface WrittenMember {
 export function writtenItem(listing: CollectionListing): string {
   const members = Object.entries(listing.entry.fields).map(([name, field]): WrittenMember => {
     const column = columnOf(listing, name);
-    const mayLack = listing.nulls === 'left out' && !field.required;
+    const mayLack = !listing.entry.serve.showsNulls && !field.required;
     return { name, column, value: writtenValue(column, field), mayLack };
   });
   const whole = `json_object(${members.map(({ name, value }) => `'${name}', ${value}`).join(', ')})`;

@@ -58,8 +58,8 @@ const onePath = (listing: CollectionListing, item: Record<string, unknown>, pare
   `${listPath(listing, parent)}/${encodeURIComponent(String(item[listing.one?.by.replace('r.', '') ?? '']))}`;
 
 const ENDPOINTS = LISTINGS.flatMap((listing) => [
-  { path: listPath(listing), scope: listing.scope },
-  ...(listing.one === undefined ? [] : [{ path: `${listPath(listing)}/any`, scope: listing.scope }]),
+  { path: listPath(listing), scope: listing.entry.serve.scope },
+  ...(listing.one === undefined ? [] : [{ path: `${listPath(listing)}/any`, scope: listing.entry.serve.scope }]),
 ]).concat({ path: 'e/asset-health-scores/aggregate', scope: 'assets' });
 
 const served = serve(fillEstate, { keys: () => KEYS });

@@ -5,7 +5,7 @@ import { type Principal, rootToken } from '../../src/server/access.ts';
 import { indexPathOf, SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
 import { openMirrorReads } from '../../src/server/mirror-reads.ts';
-import type { ListParameters } from '../../src/server/parameters.ts';
+import type { RequestedPage } from '../../src/server/parameters.ts';
 import { pageValues } from '../../src/server/statement.ts';
 import { cacheVisibleAssets } from '../../src/server/visibility.ts';
 import { asset, bearer, column, columnEdge, insert, insertMany, NOW, restricted, serve, test_ } from './fixture.ts';
@@ -33,13 +33,16 @@ const { mirror, writing, all, get } = serve(
   { keys: () => KEYS },
 );
 
-function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { by?: Principal }): boolean {
+function leads(name: string, { by = ALL, ...more }: Partial<RequestedPage> & { by?: Principal }): boolean {
   const listing = LISTINGS.find(({ entry }) => entry.name === name);
   if (listing === undefined) throw new Error(name);
-  const question = { listing, reader: by, serverTime: NOW, place: { env: 'e', id: null, one: null } };
-  const parameters: ListParameters = {
+  const page: RequestedPage = {
+    listing,
+    reader: by,
+    serverTime: NOW,
+    place: { env: 'e', id: null, one: null },
+    position: null,
     limit: 1,
-    cursor: undefined,
     order: 'id',
     descending: false,
     filters: {},
@@ -48,10 +51,9 @@ function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { 
     window: null,
     ...more,
   };
-  const values = pageValues(question, parameters, null);
   return openMirrorReads(mirror).read((view) => {
     cacheVisibleAssets(view, by, 'e');
-    return indexPathOf(view, question, parameters, values) !== null;
+    return indexPathOf(view, page, pageValues(page)) !== null;
   });
 }
 

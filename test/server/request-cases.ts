@@ -4,7 +4,7 @@ import { sortsOf } from '../../src/server/access-path.ts';
 import type { PagePosition } from '../../src/server/cursor.ts';
 import { countStatements, indexPathsOf } from '../../src/server/index-path.ts';
 import type { CollectionListing, ListRequest } from '../../src/server/listings.ts';
-import type { ListParameters } from '../../src/server/parameters.ts';
+import type { RequestedPage } from '../../src/server/parameters.ts';
 import { oneStatement, pageStatement, pageValues, scanWindowStatement } from '../../src/server/statement.ts';
 import { NOW } from './fixture.ts';
 
@@ -38,38 +38,32 @@ export function requestCases(listing: CollectionListing): RequestCase[] {
     };
     return [
       ...(one ? [one] : []),
-      ...parameterCombinations(listing).flatMap((parameters) => casesOf(request, parameters)),
+      ...parameterCombinations(listing).flatMap((parameters) => casesOf({ ...request, ...parameters, position: null })),
     ];
   });
 }
 
 /** With each index path and its counting statements, and without one. */
-function casesOf(request: ListRequest, parameters: ListParameters): RequestCase[] {
-  const leads = [null, ...(parameters.feed === null ? indexPathsOf(request, parameters) : [])];
-  return positionsOf(sortsOf(request.listing, parameters)).flatMap((position) =>
+function casesOf(firstPage: RequestedPage): RequestCase[] {
+  const leads = [null, ...(firstPage.feed === null ? indexPathsOf(firstPage) : [])];
+  return positionsOf(sortsOf(firstPage)).flatMap((position) =>
     leads.flatMap((lead) => {
-      const name = `${nameOf(request, parameters, position)} by ${lead?.filter ?? (lead && 'what is seen')}`;
-      const isContinued = position !== null || parameters.feed !== null;
-      const page = {
-        name,
-        statement: pageStatement(request, parameters, position, lead),
-        usesIndexPath: lead !== null,
-        isContinued,
-      };
-      if (lead === null)
-        return [
-          page,
-          { ...page, name: `end of ${name}`, statement: scanWindowStatement(request, parameters, position) },
-        ];
-      const counts = countStatements(lead, pageValues(request, parameters, position));
-      return [page, ...counts.map(({ statement }) => ({ ...page, name: `count of ${name}`, statement }))];
+      const page = { ...firstPage, position };
+      const name = `${nameOf(page)} by ${lead?.filter ?? (lead && 'what is seen')}`;
+      const common = { usesIndexPath: lead !== null, isContinued: position !== null || page.feed !== null };
+      const whole = { ...common, name, statement: pageStatement(page, lead) };
+      if (lead === null) return [whole, { ...common, name: `end of ${name}`, statement: scanWindowStatement(page) }];
+      const counts = countStatements(lead, pageValues(page));
+      return [whole, ...counts.map(({ statement }) => ({ ...common, name: `count of ${name}`, statement }))];
     }),
   );
 }
 
-function parameterCombinations(listing: CollectionListing): ListParameters[] {
+type PageParameters = Omit<RequestedPage, keyof ListRequest | 'position'>;
+
+function parameterCombinations(listing: CollectionListing): PageParameters[] {
   const { orders, filters, feedClock, disabled, window } = listing;
-  const parameters: ListParameters[] = [];
+  const parameters: PageParameters[] = [];
   const given = [{}, ...Object.keys(filters).map((name) => ({ [name]: ['a1', 'a2'] }))];
   const feeds = feedClock === undefined ? [null] : ([null, 'synced', 'deleted'] as const);
   for (const feed of feeds)
@@ -79,7 +73,6 @@ function parameterCombinations(listing: CollectionListing): ListParameters[] {
           for (const filter of given)
             parameters.push({
               limit: 2000,
-              cursor: undefined,
               order,
               descending,
               filters: filter,
@@ -96,8 +89,7 @@ function positionsOf(sorts: readonly string[]): (PagePosition | null)[] {
   return [null, behind, ...(sorts[0] === 'r.synced_at' ? [[null, ...behind.slice(1)]] : [])];
 }
 
-function nameOf({ reader }: ListRequest, parameters: ListParameters, position: PagePosition | null): string {
-  const { feed, order, descending, disabled, filters } = parameters;
+function nameOf({ reader, feed, order, descending, disabled, filters, position }: RequestedPage): string {
   const way = `${feed === null ? order : `${feed.of} feed`} ${descending ? 'desc' : 'asc'}`;
   const more = [...(disabled ? ['disabled'] : []), ...Object.keys(filters)];
   return [way, ...more, `from ${JSON.stringify(position)}`, `for ${reader.name}`].join(' ');
