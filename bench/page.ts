@@ -2,6 +2,7 @@ import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForReading } from '../src/destination/sqlite/open.ts';
 import { rootToken } from '../src/server/access.ts';
 import { openAnswering } from '../src/server/answers.ts';
+import { openMirrorReads } from '../src/server/mirror-reads.ts';
 import { keepFigures, MACHINE, median, print, verdict } from './figures.ts';
 import { HUB, MIDDLE, openPageMirror, PAGE_SIZE } from './page-mirror.ts';
 import { idOf } from './views-mirror.ts';
@@ -47,7 +48,7 @@ const CASES: readonly [what: string, operationId: string, query: Query, reader?:
 
 const { path, written, remove } = openPageMirror();
 const mirror = openForReading(path);
-const answer = openAnswering({ mirror, pageMax: 2000, weights: new Map() });
+const { answer } = openAnswering({ store: openMirrorReads(mirror), pageMax: 2000, weights: new Map() });
 
 const NEW_RUN = `insert or ignore into test_executions
   select env_id, sub_test_unique_id, @id, test_id, sub_type, status, failure_count, @now, duration_seconds, column_name, quality_dimension,

@@ -1,12 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import fastJson, { type Schema as FastSchema } from 'fast-json-stringify';
 import type { Instant } from '../core/time/instant.ts';
-import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { MEASUREMENTS } from '../metrics/measurements.ts';
 import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
-import { type MirrorSnapshot, openMirrorReads, readRows } from './mirror-reads.ts';
+import { type MirrorReads, type MirrorSnapshot, readRows } from './mirror-reads.ts';
 import { pageEndpoints } from './page-endpoints.ts';
 import { lenient } from './schemas.ts';
 import { cacheVisibleAssets } from './visibility.ts';
@@ -40,76 +39,60 @@ export interface EndpointAnswers {
 }
 
 export interface AnswerOptions extends EndpointOptions {
-  readonly mirror: MirrorFile;
-  /** Encrypts cursors while the mirror has no key. */
-  readonly cursorKey?: string;
+  readonly store: MirrorReads;
 }
 
 export function answersHere(options: AnswerOptions): EndpointAnswers {
-  const answer = openAnswering(options);
+  const { answer } = openAnswering(options);
   return { answer: async (request) => answer(request), close: async () => {} };
 }
 
 /** Answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
-export function openAnswering(options: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer {
-  const respond = openTimedAnswers(options, (view, operationOf, request) => {
-    const env = request.params[ENV];
-    // An unknown environment is refused before anything else is read.
-    if (env !== undefined) {
-      requireEnvironment(view, env);
-      cacheVisibleAssets(view, request.reader, env);
-    }
-    return operationOf(request.operationId).respond(view, request);
-  });
-  return (request) => {
-    const before = process.threadCpuUsage();
-    const answered = respond(request);
-    const packed = 'refusal' in answered ? answered : pack(answered, request.gzip);
-    const { user, system } = process.threadCpuUsage(before);
-    return { ...packed, cpuMs: (user + system) / 1000 };
-  };
-}
-
-/**
- * Answers requests that take next to no time, and returns null for others. A thread's round trip more than halves the
- * rate of such requests: from 5400 to 2400 per second for a single item, one client at a time.
- */
-export function openLightAnswering(options: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer | null {
-  const respond = openTimedAnswers(options, (view, operationOf, request) => {
-    const env = request.params[ENV];
-    if (env === undefined) return null;
-    requireEnvironment(view, env);
-    return operationOf(request.operationId).respondLightly(view, request);
-  });
-  return (request) => {
-    const answered = respond(request);
-    if ('refusal' in answered) return { ...answered, cpuMs: 0 };
-    const { now, text } = answered;
-    return text === null ? null : { ...pack({ now, text }, request.gzip), cpuMs: 0 };
-  };
-}
-
-type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
-
-/** Reads each answer, or the error, from one state of the mirror. */
-function openTimedAnswers<Text extends string | null>(
-  { mirror, cursorKey, ...options }: AnswerOptions,
-  respond: (view: MirrorSnapshot, operationOf: ReturnType<typeof operationsOf>, request: AdmittedRequest) => Text,
-): (request: AdmittedRequest) => TimedAnswer<Text> {
-  const store = openMirrorReads(mirror, cursorKey);
+export function openAnswering({ store, ...options }: AnswerOptions) {
   const operationOf = operationsOf(options);
-  return (request) =>
+  const read = <Text>(request: AdmittedRequest, respond: RespondFunction<Text>): TimedAnswer<Text> =>
     store.read((view) => {
-      const now = view.clockOf(request.params[ENV]);
+      const env = request.params[ENV];
+      const now = view.clockOf(env);
       try {
-        return { now, text: respond(view, operationOf, request) };
+        // An unknown environment is refused before anything else is read.
+        if (env !== undefined) requireEnvironment(view, env);
+        return { now, text: respond(view, operationOf(request.operationId)) };
       } catch (error) {
         const refusal = httpErrorParts(error);
         if (refusal === null) throw error;
         return { now, refusal };
       }
     });
+  return {
+    answer(request: AdmittedRequest): EndpointAnswer {
+      const before = process.threadCpuUsage();
+      const answered = read(request, (view, { respond }) => {
+        cacheVisibleAssets(view, request.reader, request.params[ENV]);
+        return respond(view, request);
+      });
+      const packed = 'refusal' in answered ? answered : pack(answered, request.gzip);
+      const { user, system } = process.threadCpuUsage(before);
+      return { ...packed, cpuMs: (user + system) / 1000 };
+    },
+    /**
+     * Answers requests that take next to no time, and returns null for others. A thread's round trip more than halves
+     * the rate of such requests: from 5400 to 2400 per second for a single item, one client at a time.
+     */
+    answerLightly(request: AdmittedRequest): EndpointAnswer | null {
+      if (request.params[ENV] === undefined) return null;
+      const answered = read(request, (view, { respondLightly }) => respondLightly(view, request));
+      if ('refusal' in answered) return { ...answered, cpuMs: 0 };
+      const { now, text } = answered;
+      return text === null ? null : { ...pack({ now, text }, request.gzip), cpuMs: 0 };
+    },
+  };
 }
+
+type RespondFunction<Text> = (view: MirrorSnapshot, operation: EndpointOperation) => Text;
+
+/** The answer, or the error, and the clock of the one state of the mirror that it was read from. */
+type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
 
 /** An answer that fits into one packet does not arrive sooner when it is compressed. */
 const GZIP_FROM_BYTES = 1400;
@@ -120,9 +103,10 @@ function pack({ now, text }: { readonly now: Instant; readonly text: string }, g
   return { now, gzipped: isWorth, body: isWorth ? gzipSync(text, { level: 1 }) : text };
 }
 
+/** An operation whose answers are JSON. */
 interface EndpointOperation {
-  respond(snapshot: MirrorSnapshot, context: RequestContext): string;
-  respondLightly(snapshot: MirrorSnapshot, context: RequestContext): string | null;
+  readonly respond: (snapshot: MirrorSnapshot, context: RequestContext) => string;
+  readonly respondLightly: (snapshot: MirrorSnapshot, context: RequestContext) => string | null;
 }
 
 const MEASURING: EndpointOperation = {
@@ -143,15 +127,14 @@ function operationsOf(options: EndpointOptions): (operationId: string) => Endpoi
     const endpoint = endpoints.get(operationId);
     if (endpoint === undefined) throw new Error(`no operation ${operationId}`);
     const write: (answer: unknown) => string = fastJson(endpoint.answer as unknown as FastSchema, { schema });
-    const endpointOperation: EndpointOperation = {
+    const operation: EndpointOperation = {
       respond: (view, request) => write(endpoint.respond(view, request)),
       respondLightly(view, request) {
-        if (endpoint.writeLightly !== undefined) return endpoint.writeLightly(view, request);
         const found = endpoint.respondLightly?.(view, request) ?? null;
-        return found === null ? null : write(found);
+        return typeof found === 'object' && found !== null ? write(found) : found;
       },
     };
-    operations.set(operationId, endpointOperation);
-    return endpointOperation;
+    operations.set(operationId, operation);
+    return operation;
   };
 }

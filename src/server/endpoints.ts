@@ -44,10 +44,8 @@ export interface ApiEndpoint {
   readonly query?: JsonSchema;
   readonly answer: JsonSchema;
   respond(snapshot: MirrorSnapshot, context: RequestContext): unknown;
-  /** The same if it takes next to no time whatever the mirror holds, else null. @throws HttpError */
-  respondLightly?(snapshot: MirrorSnapshot, context: RequestContext): unknown;
-  /** The same, already written as JSON. @throws HttpError */
-  writeLightly?(snapshot: MirrorSnapshot, context: RequestContext): string | null;
+  /** The same, or its JSON, if it takes next to no time whatever the mirror holds, else null. @throws HttpError */
+  respondLightly?(snapshot: MirrorSnapshot, context: RequestContext): object | string | null;
 }
 
 export interface EndpointOptions {
@@ -103,7 +101,7 @@ function listEndpoint(listing: CollectionListing, pageMax: number): ApiEndpoint 
     query: querySchema(listing, pageMax),
     answer: { $ref: `${pageName(item)}#` },
     respond: (view, request) => listPage(view, listRequestOf(listing, view, request), request.query),
-    writeLightly: (view, request) => lightPage(view, listRequestOf(listing, view, request), request.query),
+    respondLightly: (view, request) => lightPage(view, listRequestOf(listing, view, request), request.query),
   };
 }
 

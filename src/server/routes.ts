@@ -61,23 +61,26 @@ function addEndpoint(
     // An answer that may come from a later state gets no tag: a tag identifies one answer.
     const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
     const atOnce = answers.answerAtOnce?.(admitted);
-    if (atOnce) return sendAnswer(request, reply, { ...atOnce, tag: tagOfRead() });
+    if (atOnce) return sendAnswer(request, reply, atOnce, tagOfRead());
     return answers.answer(admitted, disconnectSignal(reply)).then(async (answer) => {
       const tagRead = tagOfRead();
       await quota.charge(request, answer.cpuMs);
-      return sendAnswer(request, reply, { ...answer, tag: tagRead });
+      return sendAnswer(request, reply, answer, tagRead);
     });
   };
   server.get([base, ...path].join('/'), { schema: schemaOf(endpoint), config: { scopes } }, handler);
 }
 
-type TaggedAnswer = EndpointAnswer & { readonly tag: string | null };
-
 /** @throws HttpError if the answer is an error */
-function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: TaggedAnswer): FastifyReply {
+function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: EndpointAnswer,
+  tag: string | null,
+): FastifyReply {
   setDateHeader(reply, answer);
   if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
-  reply.headers(cacheHeaders(answer.tag));
+  reply.headers(cacheHeaders(tag));
   // Only the answer shows whether there is anything at the address.
   if (hasAnyTag(request)) return reply.code(304).send();
   if (answer.gzipped) reply.header('content-encoding', 'gzip');

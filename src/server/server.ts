@@ -12,7 +12,7 @@ import { parseInstant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { bearerToken, identify, type TokenHash } from './access.ts';
 import { addAnswerHeaders, COMMON_HEADERS, dropLengthOf304 } from './answer-headers.ts';
-import { answersHere, openLightAnswering } from './answers.ts';
+import { type AnswerOptions, answersHere, type EndpointAnswers, openAnswering } from './answers.ts';
 import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { limitConnections } from './connections.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
@@ -24,11 +24,12 @@ import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads
 import { addOpenApi } from './openapi.ts';
 import { addPageFiles } from './page-files.ts';
 import { openRateLimit, type RateLimit, type RequestQuota } from './rate-limit.ts';
+import type { ThreadOptions } from './read-thread.ts';
 import { answersInThreads } from './read-threads.ts';
 import { openRequestLog, type RequestLog } from './request-log.ts';
-import { addRoutes, type RoutesOptions } from './routes.ts';
+import { addRoutes } from './routes.ts';
 import { ERROR_SCHEMA } from './schemas.ts';
-import { type RefusalContext, rejectMalformed, sendError } from './send-error.ts';
+import { rejectMalformed, sendError } from './send-error.ts';
 import { setDateHeader } from './set-date-header.ts';
 import { validationError } from './validation-error.ts';
 
@@ -61,20 +62,25 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** The read API of a mirror. The caller starts listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
-  const store = openMirrorReads(mirror);
-  const { answers, ...read } = openAnswers(options);
-  const late: LateHandlers = { undecodable: () => {}, refusals: { unfinished: () => null, refused: () => {} } };
-  const server = createFastify(options.log, late);
+  const cursorKey = makeCursorKey();
+  const store = openMirrorReads(mirror, cursorKey);
+  const read = { pageMax: options.pageMax ?? 2000, weights: options.weights ?? new Map() };
+  const answers = openAnswers(options.threads ?? 0, { ...read, store, path: mirror.path, cursorKey });
+  // Fastify takes the handlers of what no hook sees before the things that they need exist.
+  const server = createFastify(options.log, {
+    frameworkErrors(_error, request, reply) {
+      reply.raw.once('finish', () => logRequest(request, reply));
+      rejectUndecodable(request, reply, authenticateRequest);
+    },
+    clientErrorHandler: (error, socket) =>
+      rejectMalformed(error, socket, { unfinished: connections.unfinished, refused }),
+  });
   const connections = limitConnections(server);
   addAnswerHeaders(server);
   dropLengthOf304(server);
   const quota = await openRateLimit(server, rateLimit);
-  const authenticateRequest = authenticate({ store, keys, quota, admitted: connections.authenticated });
+  const authenticateRequest = authenticate(keys, store, quota, connections.authenticated);
   const logRequest = logRequests(server);
-  late.undecodable = (request, reply) => {
-    reply.raw.once('finish', () => logRequest(request, reply));
-    rejectUndecodable(request, reply, authenticateRequest);
-  };
   // Only for files of `/ui/`; the hook below rejects all other unknown addresses earlier.
   server.setNotFoundHandler((request) => {
     throw unknownAddressError(request);
@@ -86,7 +92,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.addHook('onClose', () => answers.close());
   await addOpenApi(server);
   const { addMetrics, refused } = await openMetrics(server, { store, answers, nowMs });
-  late.refusals = { unfinished: connections.unfinished, refused };
   server.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     continueWhen(authenticateRequest(request, reply), (refusal) => done(refusal ?? unknownAddressError(request)));
@@ -101,41 +106,18 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   return server;
 }
 
-/** The handlers of requests that no hook sees. Fastify takes them before what they need exists. */
-interface LateHandlers {
-  undecodable: (request: FastifyRequest, reply: FastifyReply) => void;
-  refusals: RefusalContext;
-}
+type UnhookedHandlers = Pick<FastifyHttpOptions<Server>, 'frameworkErrors' | 'clientErrorHandler'>;
 
-function createFastify(log: FastifyBaseLogger | undefined, late: LateHandlers): FastifyInstance {
-  const server = fastify({
-    ...FASTIFY_OPTIONS,
-    ...(log === undefined ? {} : { loggerInstance: log }),
-    frameworkErrors: (_error, request, reply) => late.undecodable(request, reply),
-    clientErrorHandler: (error, socket) => rejectMalformed(error, socket, late.refusals),
-  });
+function createFastify(log: FastifyBaseLogger | undefined, handlers: UnhookedHandlers): FastifyInstance {
+  const server = fastify({ ...FASTIFY_OPTIONS, ...(log === undefined ? {} : { loggerInstance: log }), ...handlers });
   server.decorateRequest('reader', null);
   server.decorateRequest('mirrorState', null);
   return server;
 }
 
-function openAnswers({
-  mirror,
-  pageMax = 2000,
-  weights = new Map(),
-  threads = 0,
-}: ServerOptions): Omit<RoutesOptions, 'quota' | 'state'> {
-  const read = { pageMax, weights };
-  // Shared by all threads, so each accepts cursors made by the others.
-  const cursorKey = makeCursorKey();
-  const answers =
-    threads > 0
-      ? {
-          ...answersInThreads(threads, { path: mirror.path, cursorKey, ...read }),
-          answerAtOnce: openLightAnswering({ mirror, cursorKey, ...read }),
-        }
-      : answersHere({ mirror, cursorKey, ...read });
-  return { answers, ...read };
+function openAnswers(threads: number, { store, ...options }: ThreadOptions & AnswerOptions): EndpointAnswers {
+  if (threads === 0) return answersHere({ store, ...options });
+  return { ...answersInThreads(threads, options), answerAtOnce: openAnswering({ store, ...options }).answerLightly };
 }
 
 const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {
@@ -175,17 +157,12 @@ function continueWhen(admission: Promise<void> | undefined, done: (refusal?: Err
 type AuthenticationHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
 
 /** Sets the time and quota headers, and rejects unknown tokens. */
-function authenticate({
-  store,
-  keys,
-  quota,
-  admitted,
-}: {
-  store: MirrorReads;
-  keys: ServerOptions['keys'];
-  quota: RequestQuota;
-  admitted: (socket: Socket) => void;
-}): AuthenticationHook {
+function authenticate(
+  keys: ServerOptions['keys'],
+  store: MirrorReads,
+  quota: RequestQuota,
+  admitted: (socket: Socket) => void,
+): AuthenticationHook {
   const refuseUnknown = ({ reader, headers }: FastifyRequest): void => {
     if (reader !== null) return;
     throw bearerToken(headers.authorization) === undefined ? missingToken() : invalidToken();

@@ -34,8 +34,8 @@ export function readerNumber(reader: Principal): number {
 }
 
 /** Updates the cached list of assets that the reader sees in an environment. */
-export function cacheVisibleAssets(view: MirrorSnapshot, reader: Principal, env: string): void {
-  if (!isLimited(reader)) return;
+export function cacheVisibleAssets(view: MirrorSnapshot, reader: Principal, env: string | undefined): void {
+  if (env === undefined || !isLimited(reader)) return;
   const key = { reader: readerNumber(reader), env };
   const [cached] = view.rows({ sql: SELECT_CACHED, values: key });
   if (cached === undefined) evictOldest(view);

@@ -2,19 +2,18 @@ import { describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { rootToken } from '../../src/server/access.ts';
-import { answersHere, type EndpointAnswer, openLightAnswering } from '../../src/server/answers.ts';
+import { type EndpointAnswer, openAnswering } from '../../src/server/answers.ts';
+import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import { asset, column, insert, insertMany, NOW, serve, test_ } from './fixture.ts';
 
-const never = new AbortController().signal;
 const { reader: ALL } = rootToken('all', 'secret');
 const DEFAULTS = { limit: 3, order_by: 'id', direction: 'asc', disabled: false };
-const options = { pageMax: 2000, weights: new Map(), cursorKey: 'ab'.repeat(32) };
+const options = { pageMax: 2000, weights: new Map() };
 
 /** Both ways to answer over a new file. */
 function open(fill: Parameters<typeof serve>[0]) {
   const { mirror, writing } = serve(fill);
-  const light = openLightAnswering({ mirror, ...options });
-  const here = answersHere({ mirror, ...options });
+  const answering = openAnswering({ store: openMirrorReads(mirror, 'ab'.repeat(32)), ...options });
   const asking = (operationId: string, query: object, more: object = {}) => ({
     operationId,
     reader: ALL,
@@ -23,9 +22,10 @@ function open(fill: Parameters<typeof serve>[0]) {
   });
   return {
     writing,
-    light: (operationId: string, query: object = {}, more: object = {}) => light(asking(operationId, query, more)),
-    any: (operationId: string, query: object = {}) => here.answer(asking(operationId, query), never),
-    by: (reader: typeof ALL, operationId: string) => light({ ...asking(operationId, {}), reader }),
+    light: (operationId: string, query: object = {}, more: object = {}) =>
+      answering.answerLightly(asking(operationId, query, more)),
+    any: (operationId: string, query: object = {}) => answering.answer(asking(operationId, query)),
+    by: (reader: typeof ALL, operationId: string) => answering.answerLightly({ ...asking(operationId, {}), reader }),
   };
 }
 
@@ -63,7 +63,7 @@ describe('a page that is read by the key alone is answered at once, as a thread 
     do {
       const [one, other]: [unknown, unknown] = [
         bodyOf(light(operationId, { ...query, cursor })),
-        bodyOf(await any(operationId, { ...query, cursor })),
+        bodyOf(any(operationId, { ...query, cursor })),
       ];
       expect(one).toEqual(other);
       expect(one).toHaveProperty('items');
@@ -106,7 +106,7 @@ describe('a value that another program has written is answered alike in both way
   });
 
   test.each(['listTests', 'listAssets', 'listColumns'])('%s', async (operationId) => {
-    const whole = bodyOf(await any(operationId));
+    const whole = bodyOf(any(operationId));
     expect(whole).toHaveProperty('items');
     const atOnce = light(operationId);
     expect(atOnce === null ? whole : bodyOf(atOnce)).toEqual(whole);
@@ -117,7 +117,7 @@ describe('a value that another program has written is answered alike in both way
     ['listAssets', 'getAsset', 'asset_id', 'a'],
     ['listColumns', 'getColumn', 'column_id', 'd'],
   ])('%s shows an item as %s does', async (list, get, name, id) => {
-    const { items } = bodyOf(await any(list));
+    const { items } = bodyOf(any(list));
     expect(bodyOf(light(get, {}, { [name]: id }))).toEqual(items.find((item: { id: string }) => item.id === id));
   });
 });
@@ -133,7 +133,7 @@ describe('a request that would block the server is left to a thread', () => {
 
   test('rows that do not show, beyond a window', async () => {
     expect(light('listColumns')).toBeNull();
-    expect(bodyOf(await any('listColumns'))).toMatchObject({ items: [{ id: 'd' }], has_more: false });
+    expect(bodyOf(any('listColumns'))).toMatchObject({ items: [{ id: 'd' }], has_more: false });
     expect(light('listColumns', { direction: 'desc', limit: 1 })).toBeNull();
   });
 

@@ -3,7 +3,7 @@ import { assets } from '../../schema/assets.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { type AdmittedRequest, answersHere, type EndpointAnswers } from '../../src/server/answers.ts';
-import { makeCursorKey } from '../../src/server/mirror-reads.ts';
+import { makeCursorKey, openMirrorReads } from '../../src/server/mirror-reads.ts';
 import { answersInThreads } from '../../src/server/read-threads.ts';
 import { asset, bearer, insert, NOW, serve } from './fixture.ts';
 
@@ -155,7 +155,7 @@ describe('answers with and without reader threads', () => {
   const small: Parameters<typeof serve>[0] = ({ db }) =>
     insert(db, assets, [asset('a'), asset('b', { owners: '["ö"]', extra: '{"more":[1]}' })]);
   const files = serve(small);
-  const here = answersHere({ mirror: files.mirror, ...OPTIONS });
+  const here = answersHere({ store: openMirrorReads(files.mirror, OPTIONS.cursorKey), ...OPTIONS });
   const there = answersInThreads(2, { path: files.mirror.path, ...OPTIONS });
   afterAll(() => there.close());
   const list = { params: { env_id: 'e' }, query: { limit: 1 } };
