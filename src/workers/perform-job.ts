@@ -70,26 +70,23 @@ export type WorkerEvent =
     }
   | { readonly type: 'trouble'; readonly message: string };
 
-interface JobEnd {
-  readonly result: JobResult;
-  readonly error: string | null;
+type JobEnd = Pick<Extract<WorkerEvent, { type: 'job' }>, 'result' | 'error'>;
+
+/** What a job needs: the ports, the worker that has claimed it, and the signal that stops the worker. */
+export interface JobRun extends WorkerPorts {
+  readonly worker: string;
+  readonly signal: AbortSignal;
 }
 
 /** Performs one job completely unless the signal is aborted. @throws any error of the database */
-export async function performJob(
-  ports: WorkerPorts,
-  job: ClaimedJob,
-  { worker, signal }: { worker: string; signal: AbortSignal },
-): Promise<JobEnd> {
+export async function performJob(run: JobRun, job: ClaimedJob): Promise<JobEnd> {
   try {
-    return job.environment === null
-      ? await performListing(ports, job, { worker, signal })
-      : await performSync(ports, job, { worker, signal });
+    return job.environment === null ? await performListing(run, job) : await performSync(run, job);
   } catch (error) {
     if (!(error instanceof TokenNotOnHostError)) throw error;
-    const deferral = { worker, afterSeconds: NO_TOKEN_SECONDS, error: error.message };
-    if (job.environment === null) await deferListing(ports.database, job.account.name, deferral);
-    else await deferSync(ports.database, job, deferral);
+    const deferral = { worker: run.worker, afterSeconds: NO_TOKEN_SECONDS, error: error.message };
+    if (job.environment === null) await deferListing(run.database, job.account.name, deferral);
+    else await deferSync(run.database, job, deferral);
     return { result: 'no token', error: error.message };
   }
 }
@@ -97,13 +94,9 @@ export async function performJob(
 /** Long enough that workers without the token don't keep claiming the job. */
 const NO_TOKEN_SECONDS = 60;
 
-async function performSync(
-  ports: WorkerPorts,
-  claim: ClaimedSync,
-  { worker, signal }: { worker: string; signal: AbortSignal },
-): Promise<JobEnd> {
-  const { database, next } = ports;
-  const outcome = await syncResult(ports, claim, signal);
+async function performSync(run: JobRun, claim: ClaimedSync): Promise<JobEnd> {
+  const { database, next, worker } = run;
+  const outcome = await syncResult(run, claim);
   // The worker is stopping and releases all its claims.
   if (outcome.recovery === 'signal') return { result: 'given back', error: null };
   if (outcome.recovery === 'locked') {
@@ -117,26 +110,21 @@ async function performSync(
 
 /** Whatever fails in a sync ends only this sync: the next one is due at its usual time. */
 async function syncResult(
-  ports: WorkerPorts,
+  { database, sync, signal }: JobRun,
   { account, environment }: ClaimedSync,
-  signal: AbortSignal,
 ): Promise<SyncResult> {
   try {
-    return await ports.sync(account, environment, signal);
+    return await sync(account, environment, signal);
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
     if (signal.aborted) return { status: 'interrupted', error: null, recovery: 'signal' };
-    return { status: 'problems', error: messageOf(ports.database, error), recovery: 'run' };
+    return { status: 'problems', error: messageOf(database, error), recovery: 'run' };
   }
 }
 
-async function performListing(
-  ports: WorkerPorts,
-  { account }: ClaimedListing,
-  { worker, signal }: { worker: string; signal: AbortSignal },
-): Promise<JobEnd> {
-  const { database, next } = ports;
-  const { listed, error: failure } = await listingOf(ports, account, signal);
+async function performListing(run: JobRun, { account }: ClaimedListing): Promise<JobEnd> {
+  const { database, next, worker, signal } = run;
+  const { listed, error: failure } = await listingOf(run, account);
   if (signal.aborted) return { result: 'given back', error: null };
   return database.transaction(async (transaction) => {
     if (!(await isStillListing(transaction, account.name, worker))) return { result: 'not due', error: null };
@@ -146,14 +134,14 @@ async function performListing(
   });
 }
 
-async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: AbortSignal) {
+async function listingOf({ database, list, signal }: JobRun, account: SyncAccount) {
   try {
-    const listed = await ports.list(account, signal);
+    const listed = await list(account, signal);
     const error = environmentsError(listed)?.message ?? null;
     return { listed: error === null ? listed : null, error };
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
-    return { listed: null, error: messageOf(ports.database, error) };
+    return { listed: null, error: messageOf(database, error) };
   }
 }
 

@@ -24,13 +24,9 @@ export async function recordEnvironments(
     const row = before.get(environment.id);
     const lastStart = instantOf(row?.started_at ?? row?.last_started_at);
     const scheduled = dueAfter(account, environment, lastStart, { now, next });
-    await recordEnvironment(transaction, account.name, {
-      environment,
-      // A sync in flight stays due until its end is recorded, because its worker may be killed.
-      due:
-        row == null || row.worker === null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at),
-      row,
-    });
+    // A sync in flight stays due until its end is recorded, because its worker may be killed.
+    const due = row?.worker == null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at);
+    await recordEnvironment(transaction, account.name, { ...environment, due, row });
   }
   await deleteUnlisted(transaction, account.name, chosen);
   return unknown.length > 0 ? noSuchEnvironment(unknown, listed).message : null;
@@ -39,11 +35,7 @@ export async function recordEnvironments(
 async function recordEnvironment(
   { drizzle }: WorkTransaction,
   account: string,
-  {
-    environment: { id, name, cron },
-    due,
-    row,
-  }: { environment: ListedEnvironment; due: Instant | null; row: EnvironmentRow | undefined },
+  { id, name, cron, due, row }: ListedEnvironment & { due: Instant | null; row: EnvironmentRow | undefined },
 ): Promise<void> {
   const isMoved = row === undefined || instantOf(row.due_at) !== due;
   if (!isMoved && row.name === name && row.cron === cron) return;

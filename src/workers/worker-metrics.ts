@@ -19,8 +19,7 @@ export function createWorkerMetrics(database: WorkDatabase): WorkerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const onEvent = countEvents(registers);
-  addQueueGauges(database, registers);
-  addAgeGauge(database, registers);
+  for (const gauge of QUEUE_AND_AGES) addGauge(database, registers, gauge);
   return { contentType: registry.contentType, onEvent, text: () => registry.metrics() };
 }
 
@@ -66,46 +65,53 @@ function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
   };
 }
 
-function addQueueGauges({ query }: WorkDatabase, registers: Registry[]): void {
-  const values: readonly (readonly [string, string, string])[] = [
-    ['obsync_queue_waiting', 'Syncs of all accounts that are due and not started', 'count(*) filter (where waits)'],
-    [
-      'obsync_queue_oldest_seconds',
-      'How long the longest-waiting sync has been due; 0 if none is waiting',
-      'coalesce(extract(epoch from now() - min(due_at) filter (where waits)), 0)',
-    ],
-    ['obsync_queue_running', 'Syncs of all accounts that are in flight', 'count(*) filter (where worker is not null)'],
-  ];
-  for (const [name, help, value] of values) {
-    new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        const { rows } = await query(
-          `select (${value})::float8 as value from (select *, due_at <= now() and worker is null as waits from obsync_accounts.account_environments) e`,
-        );
-        this.set(Number(rows[0]?.['value']));
-      },
-    });
-  }
+/** A gauge that is queried: its value, and its labels by name. */
+interface QueriedGauge {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: string[];
+  readonly sql: string;
 }
 
-function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
-  new Gauge({
+const selectOfQueue = (value: string): string =>
+  `select (${value})::float8 as value from (
+    select *, due_at <= now() and worker is null as waits from obsync_accounts.account_environments) e`;
+
+const QUEUE_AND_AGES: readonly QueriedGauge[] = [
+  {
+    name: 'obsync_queue_waiting',
+    help: 'Syncs of all accounts that are due and not started',
+    sql: selectOfQueue('count(*) filter (where waits)'),
+  },
+  {
+    name: 'obsync_queue_oldest_seconds',
+    help: 'How long the longest-waiting sync has been due; 0 if none is waiting',
+    sql: selectOfQueue('coalesce(extract(epoch from now() - min(due_at) filter (where waits)), 0)'),
+  },
+  {
+    name: 'obsync_queue_running',
+    help: 'Syncs of all accounts that are in flight',
+    sql: selectOfQueue('count(*) filter (where worker is not null)'),
+  },
+  {
     name: 'obsync_account_age_seconds',
     help: 'Seconds since the last sync without problems of the account’s stalest environment started; +Inf if an environment never had one, or no environment is known',
     labelNames: ['account'],
+    sql: `select a.name as account, case when bool_or(e.synced_at is null) then 'Infinity'
+        else extract(epoch from now() - min(e.synced_at))::float8 end as value
+      from obsync_accounts.accounts a left join obsync_accounts.account_environments e on e.account = a.name
+      where e.due_at is not null or e.env_id is null group by a.name`,
+  },
+];
+
+function addGauge({ query }: WorkDatabase, registers: Registry[], { sql, ...options }: QueriedGauge): void {
+  new Gauge({
+    ...options,
     registers,
     async collect() {
-      const { rows } = await query(
-        `select a.name as account, case when bool_or(e.synced_at is null) then 'Infinity'
-            else extract(epoch from now() - min(e.synced_at))::float8 end as age
-          from obsync_accounts.accounts a left join obsync_accounts.account_environments e on e.account = a.name
-          where e.due_at is not null or e.env_id is null group by a.name`,
-      );
+      const { rows } = await query(sql);
       this.reset();
-      for (const { account, age } of rows) this.set({ account: String(account) }, Number(age));
+      for (const { value, ...labels } of rows) this.set(labels as Record<string, string>, Number(value));
     },
   });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { type ClaimedJob, claimListing, claimSync } from './job-queue.ts';
-import { messageOf, performJob, type WorkerPorts } from './perform-job.ts';
+import { type JobRun, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
 import { repairFutureTimes } from './repair-future-times.ts';
 import { recordHeartbeat, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
 
@@ -26,58 +26,51 @@ const STOP_MS = 3000;
 /** The longest backoff while the database is unreachable. */
 const MAX_BACKOFF_MS = 30_000;
 
+/** A running worker. */
+interface WorkerRun extends JobRun, WorkerIdentity {
+  /** The jobs in flight, each with the promise of its end. */
+  readonly inFlight: Map<ClaimedJob, Promise<void>>;
+  /** The accounts from which this worker claims nothing, and until when. */
+  readonly skipUntil: Map<string, number>;
+}
+
 /** Performs jobs until the signal is aborted, then releases unfinished ones. */
 export async function workUntilStopped(
   ports: WorkerPorts,
   identity: WorkerIdentity,
   signal: AbortSignal,
 ): Promise<void> {
-  const inFlight: JobsInFlight = new Map();
+  const run: WorkerRun = { ...ports, ...identity, signal, inFlight: new Map(), skipUntil: new Map() };
   // Before the first claim: claims of an unknown worker are up for grabs.
-  await heartbeat(ports, identity, { withRepair: true });
-  const heartbeats = sendHeartbeats(ports, identity, signal);
-  await claimJobs(ports, identity, { inFlight, skipUntil: new Map(), signal });
+  await heartbeat(run, { withRepair: true });
+  const heartbeats = sendHeartbeats(run);
+  await claimJobs(run);
   await heartbeats;
-  await waitFor(Promise.allSettled(inFlight.values()), STOP_MS);
-  await release(ports, identity);
+  await waitFor(Promise.allSettled(run.inFlight.values()), STOP_MS);
+  // Jobs that did not stop in time too: they end with the process, and their leases with its connections (R26).
+  await releaseWorker(run.database, run.worker).catch((error) => report(run, 'jobs could not be released', error));
 }
 
-/** The jobs in flight, each with the promise of its end. */
-type JobsInFlight = Map<ClaimedJob, Promise<void>>;
-
-interface WorkInProgress {
-  readonly inFlight: JobsInFlight;
-  /** The accounts from which this worker claims nothing, and until when. */
-  readonly skipUntil: Map<string, number>;
-  readonly signal: AbortSignal;
-}
-
-async function claimJobs(
-  ports: WorkerPorts,
-  { worker, concurrency }: WorkerIdentity,
-  inProgress: WorkInProgress,
-): Promise<void> {
-  const { inFlight, signal } = inProgress;
+async function claimJobs(run: WorkerRun): Promise<void> {
+  const { inFlight, concurrency, signal } = run;
   let backoffMs = 0;
   for (let claims = 0; !signal.aborted; claims++) {
     try {
       // Alternates, so neither listings nor syncs starve the other.
       const order = claims % 2 === 0 ? CLAIMS : CLAIMS.toReversed();
       const before = inFlight.size;
-      const job = before < concurrency ? await claimJob(ports, worker, inProgress, order) : null;
+      const job = before < concurrency ? await claimJob(run, order) : null;
       backoffMs = 0;
-      if (job === null) {
-        // A job that ended during the claim may have made another one of its account claimable.
-        if (inFlight.size === before) await waitFor(Promise.race(inFlight.values()), POLL_MS, signal);
-      } else {
-        const end = perform(ports, job, { worker, ...inProgress }).finally(() => inFlight.delete(job));
-        inFlight.set(job, end);
-      }
+      if (job !== null)
+        inFlight.set(
+          job,
+          perform(run, job).finally(() => inFlight.delete(job)),
+        );
+      // A job that ended during the claim may have made another one of its account claimable.
+      else if (inFlight.size === before) await waitFor(Promise.race(inFlight.values()), POLL_MS, signal);
     } catch (error) {
       backoffMs = Math.min(Math.max(2 * backoffMs, POLL_MS / 2), MAX_BACKOFF_MS);
-      const reason = messageOf(ports.database, error);
-      const message = `the queue cannot be read, retrying in ${backoffMs / 1000} s: ${reason}`;
-      ports.onEvent({ type: 'trouble', message });
+      report(run, `the queue cannot be read, retrying in ${backoffMs / 1000} s`, error);
       await pause(backoffMs, signal);
     }
   }
@@ -86,9 +79,7 @@ async function claimJobs(
 const CLAIMS = [claimListing, claimSync] as const;
 
 async function claimJob(
-  { database }: WorkerPorts,
-  worker: string,
-  { inFlight, skipUntil }: WorkInProgress,
+  { database, worker, inFlight, skipUntil }: WorkerRun,
   order: readonly (typeof CLAIMS)[number][],
 ): Promise<ClaimedJob | null> {
   const now = performance.now();
@@ -110,58 +101,44 @@ async function waitFor(jobs: Promise<unknown>, ms: number, signal = new AbortCon
 }
 
 /** Performs one job and reports it. Never rejects. */
-async function perform(
-  ports: WorkerPorts,
-  job: ClaimedJob,
-  { worker, skipUntil, signal }: WorkInProgress & { worker: string },
-): Promise<void> {
+async function perform(run: WorkerRun, job: ClaimedJob): Promise<void> {
+  const { database, onEvent, skipUntil } = run;
   const begunMs = performance.now();
   const account = job.account.name;
   const environment = job.environment?.name ?? null;
   const seconds = () => (performance.now() - begunMs) / 1000;
   // For a listing only the end is reported.
-  if (environment !== null) ports.onEvent({ type: 'begun', account, environment });
+  if (environment !== null) onEvent({ type: 'begun', account, environment });
   try {
-    const end = await performJob(ports, job, { worker, signal });
+    const end = await performJob(run, job);
     if (end.result === 'no token') skipUntil.set(account, performance.now() + WITHOUT_TOKEN_MS);
-    ports.onEvent({ type: 'job', account, environment, ...end, seconds: seconds() });
+    onEvent({ type: 'job', account, environment, ...end, seconds: seconds() });
   } catch (error) {
     skipUntil.set(account, performance.now() + NOT_ENDED_MS);
-    const message = `the end of the job could not be recorded: ${messageOf(ports.database, error)}`;
-    ports.onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds: seconds() });
+    const message = `the end of the job could not be recorded: ${messageOf(database, error)}`;
+    onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds: seconds() });
   }
 }
 
-async function sendHeartbeats(ports: WorkerPorts, identity: WorkerIdentity, signal: AbortSignal): Promise<void> {
-  for (let beats = 1; !signal.aborted; beats++) {
-    await pause(HEARTBEAT_MS, signal);
-    if (!signal.aborted) await heartbeat(ports, identity, { withRepair: beats % HEARTBEATS_PER_REPAIR === 0 });
+async function sendHeartbeats(run: WorkerRun): Promise<void> {
+  for (let beats = 1; !run.signal.aborted; beats++) {
+    await pause(HEARTBEAT_MS, run.signal);
+    if (!run.signal.aborted) await heartbeat(run, { withRepair: beats % HEARTBEATS_PER_REPAIR === 0 });
   }
 }
 
 /** Never rejects. */
-async function heartbeat(
-  { database, onEvent }: WorkerPorts,
-  identity: WorkerIdentity,
-  { withRepair }: { withRepair: boolean },
-): Promise<void> {
+async function heartbeat(run: WorkerRun, { withRepair }: { withRepair: boolean }): Promise<void> {
   try {
-    if (withRepair) await repairFutureTimes(database);
-    await recordHeartbeat(database, identity);
+    if (withRepair) await repairFutureTimes(run.database);
+    await recordHeartbeat(run.database, run);
   } catch (error) {
-    onEvent({ type: 'trouble', message: `the heartbeat could not be recorded: ${messageOf(database, error)}` });
+    report(run, 'the heartbeat could not be recorded', error);
   }
 }
 
-/**
- * Also releases jobs that did not stop in time: they end with the process, and their leases with its connections (R26).
- */
-async function release({ database, onEvent }: WorkerPorts, { worker }: WorkerIdentity): Promise<void> {
-  try {
-    await releaseWorker(database, worker);
-  } catch (error) {
-    onEvent({ type: 'trouble', message: `jobs could not be released: ${messageOf(database, error)}` });
-  }
+function report({ database, onEvent }: WorkerRun, what: string, error: unknown): void {
+  onEvent({ type: 'trouble', message: `${what}: ${messageOf(database, error)}` });
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
