@@ -1,4 +1,3 @@
-import type { Instant } from '../core/time/instant.ts';
 import { type SqlRow, type SqlStatement, selectValues } from '../page-data/sql.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
@@ -9,7 +8,7 @@ import { INTEGER, NUMBER } from './schemas.ts';
 import { filterConditions, filterValues, valuesOf } from './statement.ts';
 import { whereVisible } from './visibility.ts';
 
-const TABLE_ASSETS = listingNamed('table_assets');
+export const TABLE_ASSETS = listingNamed('table_assets');
 
 const BUCKET = {
   score: {
@@ -44,36 +43,18 @@ export const aggregateScoreSchema = {
   required: ['matched_count', 'total', 'dimensions'],
 } as const;
 
-interface ScoreTotal {
-  readonly score: number;
-  readonly test_count: number;
-  readonly bucket_at: Instant | null;
-}
-
-interface AggregateScore {
-  readonly matched_count: number;
-  readonly total: ScoreTotal;
-  readonly dimensions: readonly (ScoreTotal & { readonly dimension: string })[];
-}
-
-const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
-
 /** The health of the matching table assets. @throws HttpError 400 that lists the `ids` that are not table assets */
 export function aggregateScores(
   view: MirrorSnapshot,
-  rest: Omit<ListRequest, 'listing'>,
+  request: ListRequest,
   query: ParsedQuery,
   weights: DimensionWeights,
-): AggregateScore {
+) {
   const filters = readFilters(TABLE_ASSETS, query);
-  const request = { ...rest, listing: TABLE_ASSETS };
   requireTableAssets(view, request, filters['ids'] ?? []);
   const conditions = filterConditions(TABLE_ASSETS, filters);
   const values = { ...valuesOf(request), ...filterValues(filters) };
-  const [count] = view.rows({
-    sql: `select count(*) as matched ${matchedTables(request, conditions)}`,
-    values,
-  });
+  const [count] = view.rows({ sql: `select count(*) as matched ${matchedTables(request, conditions)}`, values });
   const dimensions = view.rows({ sql: dimensionsSql(request, conditions), values }).map(toDimension);
   return { matched_count: Number(count?.['matched']), total: totalOf(dimensions, weights), dimensions };
 }
@@ -104,7 +85,7 @@ function dimensionsSql(request: ListRequest, conditions: readonly string[]): str
     group by d.dimension having sum(d.test_count) > 0 order by d.dimension`;
 }
 
-function toDimension(row: SqlRow): AggregateScore['dimensions'][number] {
+function toDimension(row: SqlRow) {
   return {
     dimension: String(row['dimension']),
     score: Math.min(1, Number(row['score'])),
@@ -113,18 +94,21 @@ function toDimension(row: SqlRow): AggregateScore['dimensions'][number] {
   };
 }
 
+type DimensionScore = ReturnType<typeof toDimension>;
+
 /** The weighted mean of the dimensions. */
-function totalOf(dimensions: AggregateScore['dimensions'], weights: DimensionWeights): ScoreTotal {
+function totalOf(dimensions: readonly DimensionScore[], weights: DimensionWeights) {
   const weightOf = (dimension: string): number => weights.get(dimension) ?? 1;
-  const sum = (of: (dimension: AggregateScore['dimensions'][number]) => number): number =>
+  const sum = (of: (dimension: DimensionScore) => number): number =>
     dimensions.reduce((total, dimension) => total + of(dimension), 0);
   const weight = sum(({ dimension }) => weightOf(dimension));
-  const buckets = dimensions.map(({ bucket_at }) => bucket_at ?? '').sort();
-  return dimensions.length === 0
-    ? ZERO
-    : {
-        score: weight === 0 ? 0 : Math.min(1, sum(({ dimension, score }) => score * weightOf(dimension)) / weight),
-        test_count: sum(({ test_count }) => test_count),
-        bucket_at: buckets.at(-1) ?? null,
-      };
+  return {
+    score: weight === 0 ? 0 : Math.min(1, sum(({ dimension, score }) => score * weightOf(dimension)) / weight),
+    test_count: sum(({ test_count }) => test_count),
+    bucket_at:
+      dimensions
+        .map(({ bucket_at }) => bucket_at)
+        .sort()
+        .at(-1) ?? null,
+  };
 }

@@ -1,7 +1,7 @@
 import { ENVIRONMENT_FIELDS } from '../core/schedule/environments.ts';
 import type { ViewScope } from '../streams/endpoint.ts';
 import type { Principal } from './access.ts';
-import { aggregateScoreSchema, aggregateScores, bucketSchema } from './aggregate.ts';
+import { aggregateScoreSchema, aggregateScores, bucketSchema, TABLE_ASSETS } from './aggregate.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
@@ -130,12 +130,10 @@ function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
     description: 'The scores of all table assets that match all filters, in one object.',
     tag: listingNamed('asset_health_scores').names.tag,
     scopes: ['assets'],
-    query: filterSchema(listingNamed('table_assets').filters),
+    query: filterSchema(TABLE_ASSETS.filters),
     answer: { $ref: `${aggregateScoreSchema.$id}#` },
-    respond: (view, { reader, params, query }) => {
-      const place = { env: params[ENV] ?? '', id: null, one: null };
-      return aggregateScores(view, { place, reader, serverTime: view.serverTime }, query, weights);
-    },
+    respond: (view, request) =>
+      aggregateScores(view, listRequestOf(TABLE_ASSETS, view, request), request.query, weights),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
 import { sortColumn, sortsOf } from './access-path.ts';
-import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
+import { type CursorSeal, openCursor, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
 import { type ApiItem, itemReader } from './item.ts';
@@ -29,10 +29,11 @@ export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: 
   const windowEnd = (): SqlRow | undefined =>
     index === null ? snapshot.rows(scanWindowStatement(page))[0] : undefined;
   const last = rows.length > page.limit ? shown.at(-1) : windowEnd();
+  const position = sortsOf(page).map((_, i) => last?.[sortColumn(i)] ?? null);
   return {
     items: itemsOf(snapshot, request, shown),
     has_more: last !== undefined,
-    next_cursor: last === undefined ? null : sealCursor(seal, positionOf(last)),
+    next_cursor: last === undefined ? null : sealCursor(seal, position),
   };
 }
 
@@ -150,12 +151,6 @@ function itemsOf(snapshot: MirrorSnapshot, request: ListRequest, rows: readonly 
 function contextOf({ listing, place }: ListRequest, query: ParsedQuery): string {
   const given = Object.entries(query).filter(([name]) => name !== 'cursor' && name !== 'limit');
   return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
-}
-
-function positionOf(sqlRow: SqlRow): PagePosition {
-  const position: (string | number | null)[] = [];
-  for (let i = 0; sortColumn(i) in sqlRow; i += 1) position.push(sqlRow[sortColumn(i)] ?? null);
-  return position;
 }
 
 /** Adds child rows (the dimensions of a score) to the items of a page, except those of old scores. */

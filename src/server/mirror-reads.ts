@@ -6,12 +6,7 @@ import type { RowsOf } from '../metrics/measurements.ts';
 import type { PageReads } from '../page-data/page-scope.ts';
 import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
 import { mirrorDamaged } from './errors.ts';
-import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
-
-/** `server_time` is the last run's: the latest of all would stay wrong after the source's clock was wrong once. */
-export const SELECT_STATE = `select cursor_key,
-  (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
-  (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
+import { createReplacementCheck, fingerprintOf, type MirrorFingerprint, SELECT_STATE } from './replacement-check.ts';
 
 /** The identity and times of a state of the mirror. */
 export interface MirrorState {
@@ -62,9 +57,7 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   const inTransaction = connection.transaction((look: (view: MirrorSnapshot) => unknown) =>
     look(currentState().snapshot),
   );
-  const refuseReplaced = createReplacementCheck(path, currentState, (again) =>
-    fingerprintOf(again.connection.prepare(SELECT_STATE).all()),
-  );
+  const refuseReplaced = createReplacementCheck(path, currentState);
   return {
     state: () =>
       withDamageErrors(() => {
@@ -97,11 +90,6 @@ interface CachedState extends MirrorFingerprint {
   readonly snapshot: MirrorSnapshot;
 }
 
-const fingerprintOf = ([mirror]: readonly unknown[]): MirrorFingerprint => ({
-  text: JSON.stringify(mirror),
-  key: (mirror as SqlRow | undefined)?.['cursor_key']?.toString() ?? null,
-});
-
 /** The snapshot is read again only after a commit, because most requests find the same state as the previous one. */
 function createStateReader(
   connection: Database.Database,
@@ -115,9 +103,9 @@ function createStateReader(
     const [[theirs], [ours]] = [dataVersion.all() as SqlRow[], totalChanges.all() as SqlRow[]];
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
     if (cached?.snapshot.version === version) return cached;
-    const found = access.rows({ sql: SELECT_STATE, values: {} });
+    const [found] = access.rows({ sql: SELECT_STATE, values: {} });
     const known = fingerprintOf(found);
-    const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(found[0]?.['clocks'] ?? '{}'))));
+    const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(found?.['clocks'] ?? '{}'))));
     // An empty mirror has a time before that of any row.
     const now = [...clocks.values()].reduce((newest, at) => (at > newest ? at : newest), EPOCH);
     const snapshot = {
@@ -125,7 +113,7 @@ function createStateReader(
       version,
       now,
       clockOf: (env = '') => clocks.get(env) || now,
-      serverTime: String(found[0]?.['server_time'] ?? now),
+      serverTime: String(found?.['server_time'] ?? now),
       cursorKey: createSecretKey(known.key ?? cursorKey, 'hex'),
     };
     cached = { ...known, snapshot };

@@ -23,5 +23,5 @@ export const withArticle = (words: string): string => `${/^[aeiou]/i.test(words)
 export const pascal = (words: string): string =>
   words
     .split(' ')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase())
+    .map((word) => capitalize(word.toLowerCase()))
     .join('');

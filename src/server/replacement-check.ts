@@ -1,7 +1,13 @@
 import { statSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 import { isDamage, openEarlier } from '../destination/sqlite/open.ts';
+import type { SqlRow } from '../page-data/sql.ts';
 import { mirrorReplaced } from './errors.ts';
+
+/** `server_time` is the last run's: the latest of all would stay wrong after the source's clock was wrong once. */
+export const SELECT_STATE = `select cursor_key,
+  (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
+  (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
 /** Identifies a state of a mirror. */
 export interface MirrorFingerprint {
@@ -14,22 +20,17 @@ export interface MirrorFingerprint {
 /**
  * A check that rejects every request once the mirror's file was replaced, removed, or overwritten by another mirror or
  * an earlier copy. SQLite does not notice: it keeps reading the file it has open, and mixes pages of two mirrors.
- * `current` is the state that the open connection sees, the same object until a commit; `look` reads the state of
- * another connection.
+ * `current` is the state that the open connection sees, the same object until a commit.
  * @throws HttpError 503
  */
-export function createReplacementCheck(
-  path: string,
-  current: () => MirrorFingerprint,
-  look: (mirror: ReturnType<typeof openEarlier>) => MirrorFingerprint,
-): () => void {
+export function createReplacementCheck(path: string, current: () => MirrorFingerprint): () => void {
   const opened = fileStatus(path);
   let key: string | null = null;
   let checked = opened.content;
   let isOverwritten = false;
   const isSame = (): boolean => {
     const known = current();
-    const found = readFreshly(path, look);
+    const found = readFreshly(path);
     // A commit in the meantime gives another state of the same mirror.
     if (current() !== known) return isSame();
     return found?.text === known.text && (key === null || found.key === key);
@@ -49,17 +50,23 @@ function fileStatus(path: string): { readonly place: string; readonly content: s
   return { place: `${dev} ${ino}`, content: `${size} ${mtimeNs}` };
 }
 
+/** The fingerprint of the row that `SELECT_STATE` found; of an empty mirror there is none. */
+export const fingerprintOf = (mirror: SqlRow | undefined): MirrorFingerprint => ({
+  text: JSON.stringify(mirror),
+  key: mirror?.['cursor_key']?.toString() ?? null,
+});
+
 /**
  * The state in the file, read by a new connection, which has no cached pages; null if the file is not a mirror of this
  * version.
  */
-function readFreshly(path: string, look: Parameters<typeof createReplacementCheck>[2]): MirrorFingerprint | null {
+function readFreshly(path: string): MirrorFingerprint | null {
   try {
-    const mirror = openEarlier(path);
+    const { connection } = openEarlier(path);
     try {
-      return look(mirror);
+      return fingerprintOf(connection.prepare<[], SqlRow>(SELECT_STATE).get());
     } finally {
-      mirror.connection.close();
+      connection.close();
     }
   } catch (error) {
     if (isOtherDatabase(error)) return null;

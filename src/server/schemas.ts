@@ -55,16 +55,15 @@ export const ERROR_SCHEMA: JsonSchema = {
   required: ['error'],
 };
 
-/** The schema names of nested objects, by the member that holds them. */
-const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', dimensions: 'DimensionScore' };
-
 const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
 export function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
   const { properties, required = [] } = describedObject(entry.fields);
-  const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
-  const parts = (entry.childTables ?? []).map(({ each }) => [each, { type: 'array', items: innerRef(each) }]);
-  const members: Record<string, JsonSchema> = Object.fromEntries([...inner, ...parts]);
+  const inner = nestedObjects(entry).map(({ member, name, isList }) => [
+    member,
+    isList ? { type: 'array', items: refTo(name) } : refTo(name),
+  ]);
+  const members: Record<string, JsonSchema> = Object.fromEntries(inner);
   return {
     $id: item,
     type: 'object',
@@ -76,16 +75,24 @@ export function itemSchema({ names: { item }, entry, feedClock }: CollectionList
 
 /** The schemas of the objects nested in a collection's items. */
 export function innerSchemas({ entry }: CollectionListing): JsonSchema[] {
-  const members = [
-    ...Object.entries(innerFields(entry.fields)),
-    ...(entry.childTables ?? []).map(({ each, fields }) => [each, fields] as const),
-  ];
-  return members.map(([member, fields]) => ({ $id: innerName(member), ...objectOf(fields) }));
+  return nestedObjects(entry).map(({ name, fields }) => ({ $id: name, ...objectOf(fields) }));
 }
 
-const innerName = (member: string): string => INNER_NAMES[member] ?? member;
+/** The schema names of nested objects, by the member that holds them. */
+const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', dimensions: 'DimensionScore' };
 
-const innerRef = (member: string): JsonSchema => refTo(innerName(member));
+/** The objects nested in an item (`from`) and the lists of its child rows, by the member that holds them. */
+function nestedObjects({ fields, childTables = [] }: CollectionListing['entry']) {
+  const inner = Object.entries(fields).filter(([, { from }]) => from !== undefined);
+  const byMember = Object.entries(Object.groupBy(inner, ([, { from }]) => from?.[0] ?? ''));
+  const objects = byMember.map(([member, held = []]) => ({ member, fields: Object.fromEntries(held.map(unnested)) }));
+  return [
+    ...objects.map((object) => ({ ...object, isList: false })),
+    ...childTables.map((part) => ({ member: part.each, fields: part.fields, isList: true })),
+  ].map((nested) => ({ ...nested, name: INNER_NAMES[nested.member] ?? nested.member }));
+}
+
+const unnested = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
 /** The schema of an object with these fields; it allows unknown fields. */
 function objectOf(fields: Fields): JsonSchema {
@@ -109,17 +116,6 @@ const MISFITS: JsonSchema = {
   ...OBJECT,
   description: 'Values whose type is not the described one, as the service sent them; their fields are empty',
 };
-
-/** The fields of the objects nested in an item (`from`), by the member that holds the object. */
-function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
-  const inner = Object.entries(fields).filter(([, { from }]) => from !== undefined);
-  const byMember = Object.groupBy(inner, ([, { from }]) => from?.[0] ?? '');
-  return Object.fromEntries(
-    Object.entries(byMember).map(([member, held]) => [member, Object.fromEntries((held ?? []).map(unnested))]),
-  );
-}
-
-const unnested = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
 /** An optional value may be missing or null: services differ. Lists may be empty, objects missing, neither null. */
 function schemaOf(name: string, field: Field): JsonSchema {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { SYNC_TIMES } from '../../src/metrics/measurements.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
-import { SELECT_STATE } from '../../src/server/mirror-reads.ts';
+import { SELECT_STATE } from '../../src/server/replacement-check.ts';
 import { insertMany, serve } from './fixture.ts';
 import { type RequestCase, requestCases } from './request-cases.ts';
 
