@@ -11,6 +11,8 @@ export interface Principal {
   readonly paths: readonly string[] | null;
 }
 
+export const hasScope = ({ scopes }: Principal, scope: ViewScope): boolean => scopes?.has(scope) ?? true;
+
 export interface TokenHash {
   readonly sha256: Buffer;
   readonly reader: Principal;

@@ -67,7 +67,7 @@ const isIdle = (snapshot: MirrorSnapshot, page: RequestedPage): boolean =>
 
 /** Whether the rows are read in the order in which they are stored, and no other row is needed for their items. */
 const isReadByKeyAlone = ({ listing, reader, order, filters }: RequestedPage): boolean =>
-  listing.alone && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
+  listing.feedClock === 'r' && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
 
 /** The most rows that are read for a light page, and the most bytes of its items; larger pages take too long. */
 const LIGHT_ROWS = 4000;

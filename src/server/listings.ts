@@ -21,7 +21,10 @@ export interface CollectionListing {
   readonly baseFilter: string | undefined;
   /** The condition for showing a row. Few of many rows may meet it. */
   readonly visibleIf: string | undefined;
-  /** The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. */
+  /**
+   * The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. If it
+   * is `r`, no other row is needed to decide whether a row is shown, or to build its item.
+   */
   readonly feedClock: 'r' | 'c' | undefined;
   /** SQL of the ids of the assets that a reader must see in order to see the row. */
   readonly assets: readonly string[];
@@ -40,8 +43,6 @@ export interface CollectionListing {
   readonly parent: CollectionListing | undefined;
   /** The endpoint of a single item: the last path parameter, and the column it identifies. */
   readonly one: { readonly parameter: string; readonly by: string } | undefined;
-  /** No other row is needed to decide whether a row is shown, or to build its item. */
-  readonly alone: boolean;
 }
 
 /** The ids in a path. */
@@ -78,7 +79,6 @@ function listingOf(entry: ServedEntry): CollectionListing {
     names: namesOf(serve),
     join,
     feedClock: isFeedRow(entry) ? 'r' : join && 'c',
-    alone: isFeedRow(entry),
     ...rowsOf(entry),
     assets: assetIdsOf(entry, serve),
     filters: arrayFiltersOf(serve.filters, { parent: parentsOf(entry)[0], join }),

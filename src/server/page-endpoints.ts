@@ -1,7 +1,7 @@
 import type { Instant } from '../core/time/instant.ts';
 import { assetColumns, assetDetail } from '../page-data/asset-detail.ts';
 import { DEFAULT_PARAMETERS, TREND_DAYS } from '../page-data/default-parameters.ts';
-import { failingNow, type PageRange } from '../page-data/failing-now.ts';
+import { failingNow } from '../page-data/failing-now.ts';
 import { mirrorTrust } from '../page-data/mirror-trust.ts';
 import { lineageNode, neighboursOf } from '../page-data/neighbours.ts';
 import type { PageScope } from '../page-data/page-scope.ts';
@@ -11,7 +11,7 @@ import { trends } from '../page-data/trends.ts';
 import { untestedTables } from '../page-data/untested-tables.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
-import type { Principal } from './access.ts';
+import { hasScope, type Principal } from './access.ts';
 import { type ApiEndpoint, ENV, type RequestContext } from './endpoints.ts';
 import { notFound } from './errors.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
@@ -23,12 +23,13 @@ import { isLimited, readerNumber, VISIBLE_IDS } from './visibility.ts';
 /** The path of the page's own data. It is not part of the read API and may change in any version. */
 const PAGE_PATH = '/page';
 
-/** A view of one environment. `answer` returns null if the requested thing does not exist. */
+/** A view of one environment. */
 interface PageView {
   readonly scopes: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
-  answer(scope: PageScope, query: ParsedQuery, serverTime: Instant): unknown;
+  /** Null if the requested thing does not exist. `query` has the types of its schema, and defaults are filled in. */
+  answer(scope: PageScope, query: never, serverTime: Instant): unknown;
 }
 
 /** Ids have no maximum length, as in paths. */
@@ -44,14 +45,6 @@ const limitSchema = (maximum: number, defaultValue: number): JsonSchema => ({
   default: defaultValue,
 });
 
-/** The schemas have already checked the query and applied defaults. */
-const rangeOf = ({ limit, offset }: ParsedQuery): PageRange => ({ limit: Number(limit), offset: Number(offset) });
-
-const nodeOf = (query: ParsedQuery) => ({
-  id: String(query['id']),
-  of: query['of'] === 'columns' ? ('columns' as const) : ('assets' as const),
-});
-
 const BOTH = VIEW_SCOPES;
 const ASSETS = ['assets'] as const;
 
@@ -59,7 +52,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   failing: {
     scopes: BOTH,
     query: { limit: limitSchema(500, DEFAULT_PARAMETERS.limit), offset: OFFSET },
-    answer: (scope, query) => failingNow(scope, rangeOf(query)),
+    answer: failingNow,
   },
   trends: {
     scopes: BOTH,
@@ -67,8 +60,8 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       by: { type: 'string', enum: TEST_GROUPINGS },
       days: limitSchema(Math.max(...TREND_DAYS), DEFAULT_PARAMETERS.days),
     },
-    answer: (scope, { by, days }, until) =>
-      trends(scope, { by: (by as TestGrouping | undefined) ?? null, days: Number(days), until }),
+    answer: (scope, { by, days }: { by?: TestGrouping; days: number }, until) =>
+      trends(scope, { by: by ?? null, days, until }),
   },
   untested: {
     scopes: BOTH,
@@ -77,32 +70,32 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       offset: OFFSET,
       all: { type: 'boolean', default: DEFAULT_PARAMETERS.all },
     },
-    answer: (scope, query) => untestedTables(scope, { ...rangeOf(query), all: query['all'] === true }),
+    answer: untestedTables,
   },
   search: {
     scopes: ASSETS,
     query: { q: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS } },
     required: ['q'],
-    answer: (scope, { q }) => searchAssets(scope, String(q)),
+    answer: (scope, { q }: { q: string }) => searchAssets(scope, q),
   },
   asset: {
     scopes: ASSETS,
     query: { id: ID },
     required: ['id'],
-    answer: (scope, { id }) => assetDetail(scope, String(id)),
+    answer: (scope, { id }: { id: string }) => assetDetail(scope, id),
   },
   columns: {
     scopes: ASSETS,
     query: { asset_id: ID, offset: OFFSET },
     required: ['asset_id'],
-    answer: (scope, query) =>
-      assetColumns(scope, { assetId: String(query['asset_id']), offset: Number(query['offset']) }),
+    answer: (scope, { asset_id: assetId, offset }: { asset_id: string; offset: number }) =>
+      assetColumns(scope, { assetId, offset }),
   },
   node: {
     scopes: ASSETS,
     query: { id: ID, of: OF },
     required: ['id'],
-    answer: (scope, query) => lineageNode(scope, nodeOf(query)),
+    answer: lineageNode,
   },
   neighbours: {
     scopes: ASSETS,
@@ -114,12 +107,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       offset: OFFSET,
     },
     required: ['id', 'direction'],
-    answer: (scope, query) =>
-      neighboursOf(scope, {
-        ...nodeOf(query),
-        ...rangeOf(query),
-        direction: query['direction'] === 'upstream' ? 'upstream' : 'downstream',
-      }),
+    answer: neighboursOf,
   },
 };
 
@@ -145,8 +133,6 @@ const trustReaderOf = (reader: Principal) => ({
   seesSomeAssets: isLimited(reader),
 });
 
-const hasScope = ({ scopes }: Principal, scope: ViewScope): boolean => scopes?.has(scope) ?? true;
-
 function viewEndpoint(name: string, { scopes, query, required = [], answer }: PageView): ApiEndpoint {
   return {
     ...PAGE_ENDPOINT,
@@ -155,7 +141,7 @@ function viewEndpoint(name: string, { scopes, query, required = [], answer }: Pa
     scopes,
     query: { type: 'object', properties: query, required },
     respond(view, request) {
-      const found = answer(pageScopeOf(view, request), request.query, view.serverTime);
+      const found = answer(pageScopeOf(view, request), request.query as never, view.serverTime);
       if (found === null) throw notFound(nameOf(request.query));
       return found;
     },

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { API_PATH } from '../core/read-api.ts';
 import type { ViewScope } from '../streams/endpoint.ts';
-import type { Principal } from './access.ts';
+import { hasScope, type Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
@@ -129,6 +129,6 @@ function requirePermission({ reader, params, routeOptions }: FastifyRequest): vo
   const { scopes = [] } = routeOptions.config;
   if (env !== undefined && reader?.environments?.has(env) === false)
     throw permissionDenied(`The token cannot view environment ${env}`);
-  for (const scope of scopes)
-    if (reader?.scopes?.has(scope) === false) throw permissionDenied(`The token lacks the view scope "${scope}"`);
+  const missing = scopes.find((scope) => reader !== null && !hasScope(reader, scope));
+  if (missing !== undefined) throw permissionDenied(`The token lacks the view scope "${missing}"`);
 }
