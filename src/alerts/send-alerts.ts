@@ -70,17 +70,14 @@ async function attempt(
   channel: AlertChannel,
   delivery: AlertDelivery,
 ): Promise<DeliveryError | null> {
-  let problem: DeliveryError | null = null;
-  try {
-    await ports.deliver(channel, delivery, idempotencyKey(delivery));
-  } catch (error) {
-    if (!(error instanceof DeliveryError)) throw error;
-    problem = error;
-  }
-  await ports.record(delivery, {
-    at: ports.now(),
-    error: problem?.message ?? null,
-    isRefused: problem?.isRefused ?? false,
-  });
+  const sending = ports.deliver(channel, delivery, idempotencyKey(delivery));
+  const problem = await sending.then(() => null, asDeliveryError);
+  const { message: error = null, isRefused = false } = problem ?? {};
+  await ports.record(delivery, { at: ports.now(), error, isRefused });
   return problem;
+}
+
+function asDeliveryError(error: unknown): DeliveryError {
+  if (error instanceof DeliveryError) return error;
+  throw error;
 }

@@ -74,16 +74,11 @@ export function* loadImpact(
   const failed = yield* load(new Set([...causes.values()].filter((each) => each !== null)));
   const known = new Map(failed.map((row) => [row.id, row]));
   const impactOf = (assetId: string): AlertImpact => {
-    let count = 0;
-    const dashboards: { readonly id: string; readonly name: string | null; readonly url: string | null }[] = [];
-    for (const each of reachedFrom(downstream, assetId)) {
-      count += 1;
-      const board = boards.get(each);
-      if (board !== undefined) dashboards.push(board);
-    }
+    const reached = [...reachedFrom(downstream, assetId)];
+    const dashboards = reached.flatMap((each) => boards.get(each) ?? []);
     const cause = causes.get(assetId) ?? null;
     return {
-      ...{ downstream_count: count, downstream_cut: downstream.size >= MAX_ASSETS },
+      ...{ downstream_count: reached.length, downstream_cut: downstream.size >= MAX_ASSETS },
       dashboard_count: dashboards.length,
       dashboards: dashboards.slice(0, MAX_DASHBOARDS).map((row) => ({ name: row.name ?? row.id, url: row.url })),
       cause: cause === null ? null : { asset_id: cause, name: known.get(cause)?.name ?? cause },

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Alert, AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
 import { type AlertChange, type AlertsInput, decideAlerts, ruleKey } from '../../src/core/alerts/decide-alerts.ts';
 import { messageOf, type RunAlerts } from '../../src/core/alerts/delivery.ts';
@@ -77,14 +77,12 @@ function* applyConditions(
   };
   const changes = decideAlerts(input);
   yield* saveChanges(scope, changes, { input, failing });
-  let isNew = false;
-  for (const rule of rules)
-    for (const kind of rule.kinds.filter((each) => kinds.includes(each))) {
-      if (input.applied.has(ruleKey(rule.name, kind))) continue;
-      yield* saveApplied(envId, rule.name, kind, at);
-      isNew = true;
-    }
-  return isNew || changes.length > 0;
+  const applicable = rules.flatMap((rule) => rule.kinds.map((kind) => ({ name: rule.name, kind })));
+  const isNew = ({ name, kind }: (typeof applicable)[number]): boolean =>
+    kinds.includes(kind) && !input.applied.has(ruleKey(name, kind));
+  const unapplied = applicable.filter(isNew);
+  for (const { name, kind } of unapplied) yield* saveApplied(envId, name, kind, at);
+  return unapplied.length > 0 || changes.length > 0;
 }
 
 function failingAssets(conditions: readonly AlertCondition[]): Set<string> {
@@ -95,7 +93,7 @@ function failingAssets(conditions: readonly AlertCondition[]): Set<string> {
 
 /** Short enough to type. An alert that began at another time has another id. */
 function hashOf(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
+  return hash('sha256', JSON.stringify(parts)).slice(0, 12);
 }
 
 /** How many messages of a decision tell their impact: a storm must not delay its commit by minutes. */

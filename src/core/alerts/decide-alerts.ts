@@ -52,7 +52,7 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
   // Whoever was told of a beginning is told of the end, even after the rule was removed.
   const orphans = input.alerts.filter(({ rule, kind }) => !names.has(ruleKey(rule, kind)));
   return [
-    ...orphans.map((alert) => settle({ alert, members: new Map(), condition: null }, null, input)),
+    ...orphans.map((alert) => settle({ alert, members: new Map() }, null, null, input)),
     ...input.rules.flatMap((rule) =>
       rule.kinds.filter((kind) => input.kinds.includes(kind)).flatMap((kind) => decideRule(input, rule, kind)),
     ),
@@ -63,20 +63,16 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
 interface AlertDraft {
   readonly alert: Alert;
   readonly members: Map<string, AlertMember>;
-  readonly condition: AlertCondition | null;
 }
 
 function decideRule(input: AlertsInput, rule: AlertRule, kind: AlertKind): (AlertChange | null)[] {
-  const standing = new Map<string, AlertCondition>();
-  const unknown = new Set<string>();
-  for (const condition of input.conditions) {
-    const state = condition.kind === kind ? ruleState(rule, condition, input.environment) : 'no';
-    if (state === 'holds') standing.set(condition.key, condition);
-    if (state === 'unknown') unknown.add(condition.key);
-  }
+  const ofKind = input.conditions.filter((condition) => condition.kind === kind);
+  const byState = Map.groupBy(ofKind, (condition) => ruleState(rule, condition, input.environment));
+  const standing = new Map(byState.get('holds')?.map((condition) => [condition.key, condition]));
+  const unknown = new Set(byState.get('unknown')?.map(({ key }) => key));
   const held: AlertDraft[] = input.alerts
     .filter((alert) => alert.rule === rule.name && alert.kind === kind)
-    .map((alert) => ({ alert, members: keptMembers(alert, { standing, unknown, at: input.at }), condition: null }));
+    .map((alert) => ({ alert, members: keptMembers(alert, { standing, unknown, at: input.at }) }));
   const byKey = new Map(held.flatMap((draft) => [...draft.members.keys()].map((key) => [key, draft] as const)));
   // New conditions never join a silent alert, or nobody would hear of them.
   const bySubject = new Map(
@@ -89,9 +85,7 @@ function decideRule(input: AlertsInput, rule: AlertRule, kind: AlertKind): (Aler
     drafts.add(draft);
     if (!byKey.has(key)) draft.members.set(key, memberOf(condition, 1));
   }
-  return [...drafts].map((draft) =>
-    settle({ ...draft, condition: shownCondition(draft, standing, rule) }, rule, input),
-  );
+  return [...drafts].map((draft) => settle(draft, shownCondition(draft, standing, rule), rule, input));
 }
 
 /** A condition that no message has told yet, if there is one. */
@@ -155,7 +149,7 @@ function draftFor(
     ...{ begunAt: null, endedAt: null, notifiedAt: null, snoozedUntil: null },
     ...{ isSilent: false, messages: 0, message: null },
   };
-  const draft: AlertDraft = { alert, members: new Map(), condition: null };
+  const draft: AlertDraft = { alert, members: new Map() };
   bySubject.set(subject, draft);
   return draft;
 }
@@ -170,7 +164,8 @@ function subjectOf({ group }: AlertRule, { key, facts }: AlertCondition, { rootO
 
 /** What happens to an alert with these conditions; null if nothing does. */
 function settle(
-  { alert, members: current, condition }: AlertDraft,
+  { alert, members: current }: AlertDraft,
+  condition: AlertCondition | null,
   rule: AlertRule | null,
   input: AlertsInput,
 ): AlertChange | null {
