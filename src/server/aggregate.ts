@@ -10,21 +10,19 @@ import { whereVisible } from './visibility.ts';
 
 export const TABLE_ASSETS = listingNamed('table_assets');
 
-const BUCKET = {
-  score: {
-    ...NUMBER,
-    minimum: 0,
-    maximum: 1,
-    description: 'The weighted mean of the dimensions; 0 without results',
-  },
-  test_count: { ...INTEGER, minimum: 0 },
-  bucket_at: { type: ['string', 'null'], format: 'date-time' },
-} as const;
-
 export const bucketSchema = {
   $id: 'AggregatedBucket',
   type: 'object',
-  properties: BUCKET,
+  properties: {
+    score: {
+      ...NUMBER,
+      minimum: 0,
+      maximum: 1,
+      description: 'The weighted mean of the dimensions; 0 without results',
+    },
+    test_count: { ...INTEGER, minimum: 0 },
+    bucket_at: { type: ['string', 'null'], format: 'date-time' },
+  },
   required: ['score', 'test_count', 'bucket_at'],
 } as const;
 

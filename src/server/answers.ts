@@ -116,7 +116,9 @@ const MEASURING: EndpointOperation = {
 
 /** The operations by their ids. The function that writes an answer is made when it is first needed. */
 function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
-  const schema = Object.fromEntries(sharedSchemas().map((item) => [item.$id, lenient(item) as unknown as FastSchema]));
+  const schema = Object.fromEntries(
+    sharedSchemas().map((item) => [item['$id'], lenient(item) as unknown as FastSchema]),
+  );
   const endpoints = new Map(
     [...endpointsOf(options), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]),
   );

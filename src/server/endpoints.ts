@@ -62,7 +62,7 @@ export function endpointsOf({ pageMax, weights }: EndpointOptions): ApiEndpoint[
 }
 
 /** The schemas that the endpoints' schemas refer to by `$id`. */
-export function sharedSchemas(): (JsonSchema & { readonly $id: string })[] {
+export function sharedSchemas(): JsonSchema[] {
   const items = new Map(LISTINGS.map((listing) => [listing.names.item, listing]));
   return [
     ...[...items.values()].flatMap((listing) => [
@@ -73,7 +73,7 @@ export function sharedSchemas(): (JsonSchema & { readonly $id: string })[] {
     { $id: 'Environment', ...describedObject(ENVIRONMENT_FIELDS) },
     bucketSchema,
     aggregateScoreSchema,
-  ] as (JsonSchema & { readonly $id: string })[];
+  ];
 }
 
 function environmentsEndpoint(): ApiEndpoint {

@@ -1,4 +1,5 @@
 import sensible from '@fastify/sensible';
+import type { FastifySchemaValidationError } from 'fastify';
 
 /** An HTTP error as plain data, which can be sent between threads. `code` is that of the error envelope. */
 export interface HttpErrorParts {
@@ -25,6 +26,20 @@ export const httpErrorFrom = ({ statusCode, code, message, headers }: HttpErrorP
   httpError(statusCode, code, message, headers);
 
 export const unprocessable = (message: string) => httpError(422, 'invalid_request', message);
+
+const WORDS: Readonly<Record<string, (params: FastifySchemaValidationError['params']) => string>> = {
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
+  maxItems: ({ limit }) => `accepts at most ${limit} values`,
+  format: () => 'must be an ISO 8601 date-time',
+};
+
+/** An HTTP error that names the parameter and the values it accepts. */
+export function validationError([finding]: readonly FastifySchemaValidationError[]): Error {
+  if (finding === undefined) return unprocessable('The request is not valid');
+  const { keyword, instancePath, params, message } = finding;
+  const name = instancePath.split('/')[1] ?? 'It';
+  return unprocessable(`${name} ${WORDS[keyword]?.(params) ?? message ?? 'is not valid'}`);
+}
 
 export const badRequest = (message: string) => httpError(400, 'invalid_request', message);
 

@@ -31,28 +31,29 @@ interface FilterRows {
 }
 
 export const arrayFiltersOf = (filters: EndpointFilters, related: FilterRows): ArrayFilters =>
-  Object.fromEntries(Object.entries(filters).map(([name, filter]) => [name, arrayFilterOf(filter, related)]));
-
-function arrayFilterOf(filter: EndpointFilter, related: FilterRows): ArrayFilter {
-  const { describe } = filter;
-  switch (filter.by) {
-    case 'field':
-      return { describe, ...byField(`r.${filter.field}`, filter.indexed) };
-    case 'ends':
-      return { describe, ...byEnds(filter.fields) };
-    case 'parent':
-      return { describe, ...byParent(filter, related) };
-    case 'tags':
-      return {
-        describe,
-        matches: (values) => `exists (select 1 from json_each(r.tags) t where t.value in ${values})`,
-      };
-    case 'path':
-      return { describe, matches: (values) => whereUnderPath('r.path', values) };
-  }
-}
+  Object.fromEntries(
+    Object.entries(filters).map(([name, filter]) => [
+      name,
+      { describe: filter.describe, ...filterSql(filter, related) },
+    ]),
+  );
 
 type FilterSql = Omit<ArrayFilter, 'describe'>;
+
+function filterSql(filter: EndpointFilter, related: FilterRows): FilterSql {
+  switch (filter.by) {
+    case 'field':
+      return byField(`r.${filter.field}`, filter.indexed);
+    case 'ends':
+      return byEnds(filter.fields);
+    case 'parent':
+      return byParent(filter, related);
+    case 'tags':
+      return { matches: (values) => `exists (select 1 from json_each(r.tags) t where t.value in ${values})` };
+    case 'path':
+      return { matches: (values) => whereUnderPath('r.path', values) };
+  }
+}
 
 function byField(column: string, indexed: boolean): FilterSql {
   const matches: ArrayFilter['matches'] = (values) => `${column} in ${values}`;

@@ -1,9 +1,9 @@
-import { earlierOf, type Instant, parseInstant } from '../core/time/instant.ts';
+import { DEFAULT_WINDOW_DAYS, LOOKBACK_DAYS } from '../core/read-api.ts';
+import { addDays, earlierOf, type Instant, laterOf, parseInstant } from '../core/time/instant.ts';
 import type { PagePosition } from './cursor.ts';
 import { badRequest } from './errors.ts';
 import type { CollectionListing, ListRequest } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { clampToLookback, monthBefore } from './times.ts';
 
 /** A query validated by the listing's schema: values have their types, and defaults are filled in. */
 export type ParsedQuery = Readonly<Record<string, unknown>>;
@@ -69,9 +69,12 @@ function readFeed(query: ParsedQuery, now: Instant): FeedParameters | null {
 }
 
 function readWindow(query: ParsedQuery, serverTime: Instant): ListParameters['window'] {
-  const from = readInstant(query, 'start_time_from') ?? monthBefore(serverTime);
+  const from = readInstant(query, 'start_time_from') ?? addDays(serverTime, -DEFAULT_WINDOW_DAYS);
   return { from: clampToLookback(from, serverTime), to: readInstant(query, 'start_time_to') };
 }
+
+/** Limits a bound to 90 days back. An older bound is moved, not rejected. */
+const clampToLookback = (bound: Instant, now: Instant): Instant => laterOf(bound, addDays(now, -LOOKBACK_DAYS));
 
 function readInstant(query: ParsedQuery, name: string): Instant | null {
   return parseInstant(String(query[name] ?? ''));

@@ -15,7 +15,6 @@ const MAX_WAITING = 512;
 /** A thread that answers one request at a time. */
 interface ReadThread {
   answer(request: AdmittedRequest): Promise<EndpointAnswer>;
-  hasExited(): boolean;
   /** Stops the thread after its current read. */
   stop(): Promise<void>;
 }
@@ -34,7 +33,8 @@ export function answersInThreads(count: number, options: ThreadOptions): Endpoin
   const read = async (request: AdmittedRequest, onStart: () => void): Promise<EndpointAnswer> => {
     onStart();
     const free = idle.pop();
-    const thread = free === undefined || free.hasExited() ? spawn() : free;
+    // A thread that has exited is replaced.
+    const thread = free !== undefined && threads.has(free) ? free : spawn();
     try {
       return await thread.answer(request);
     } finally {
@@ -82,14 +82,12 @@ function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
   worker.unref();
   const knownReaders = new Map<string, Principal>();
   let pending: PromiseWithResolvers<EndpointAnswer> | null = null;
-  let exited = false;
   worker.on('message', (reply: ThreadReply) => {
     if ('failure' in reply) pending?.reject(reply.failure);
     else if ('refused' in reply) pending?.reject(httpErrorFrom(reply.refused));
     else pending?.resolve('body' in reply ? { ...reply, body: bodyOf(reply.body) } : reply);
   });
   const exit = (error: unknown): void => {
-    exited = true;
     onExit();
     pending?.reject(error);
   };
@@ -103,9 +101,7 @@ function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
       worker.postMessage({ ...request, name: reader.name, reader: isNew ? reader : null } satisfies PostedRequest);
       return pending.promise;
     },
-    hasExited: () => exited,
     async stop() {
-      if (exited) return;
       pending?.reject(clientGone());
       // `terminate` during an SQLite call would end the whole process.
       worker.ref();

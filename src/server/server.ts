@@ -17,7 +17,7 @@ import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { limitConnections } from './connections.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
-import { invalidToken, methodNotAllowed, missingToken, notFound, undecodable } from './errors.ts';
+import { invalidToken, methodNotAllowed, missingToken, notFound, undecodable, validationError } from './errors.ts';
 import { addHealth, type NoteError } from './health.ts';
 import { openMetrics } from './metrics.ts';
 import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
@@ -31,7 +31,6 @@ import { addRoutes } from './routes.ts';
 import { ERROR_SCHEMA } from './schemas.ts';
 import { rejectMalformed, sendError } from './send-error.ts';
 import { setDateHeader } from './set-date-header.ts';
-import { validationError } from './validation-error.ts';
 
 export interface ServerOptions {
   /** Opened for reading. The caller closes it. */

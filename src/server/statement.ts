@@ -1,10 +1,11 @@
-import { LAST_INSTANT } from '../core/time/instant.ts';
+import { SCORE_DAYS } from '../core/read-api.ts';
+import { addDays, type Instant, LAST_INSTANT } from '../core/time/instant.ts';
 import { type SqlStatement, selectValues } from '../page-data/sql.ts';
 import { fromClause, isOrderedByTime, selectByIndex, selectInOrder, whereDeletion } from './access-path.ts';
 import { type IndexPath, SCAN_WINDOW_ROWS } from './index-path.ts';
 import type { CollectionListing, ListRequest } from './listings.ts';
+import { memoizeLast } from './memoize-last.ts';
 import type { ListParameters, RequestedPage } from './parameters.ts';
-import { weekBefore } from './times.ts';
 import { isLimited, readerNumber, whereVisible } from './visibility.ts';
 import { columnOf, lengthOf, whereJsonFits, writtenItem } from './written.ts';
 
@@ -122,6 +123,9 @@ export function filterConditions(
 ): string[] {
   return Object.keys(given).map((name) => filters[name]?.matches(selectValues(name)) ?? 'true');
 }
+
+/** Scores before this time are not shown. Both times are by the source's clock. */
+const weekBefore = memoizeLast((serverTime: Instant): Instant => addDays(serverTime, -SCORE_DAYS));
 
 /** SQLite ignores the values that a statement does not use. */
 export function valuesOf({ place, reader, serverTime }: Omit<ListRequest, 'listing'>): SqlStatement['values'] {
