@@ -48,7 +48,7 @@ const CASES: readonly [what: string, operationId: string, query: Query, reader?:
 
 const { path, written, remove } = openPageMirror();
 const mirror = openForReading(path);
-const { answer } = openAnswering({ store: openMirrorReads(mirror), pageMax: 2000, weights: new Map() });
+const { answer } = openAnswering({ store: openMirrorReads(mirror), weights: new Map() });
 
 const NEW_RUN = `insert or ignore into test_executions
   select env_id, sub_test_unique_id, @id, test_id, sub_type, status, failure_count, @now, duration_seconds, column_name, quality_dimension,

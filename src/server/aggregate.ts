@@ -45,8 +45,7 @@ export const aggregateScoreSchema = {
 export function aggregateScores(
   view: MirrorSnapshot,
   request: ListRequest,
-  query: ParsedQuery,
-  weights: DimensionWeights,
+  { query, weights }: { readonly query: ParsedQuery; readonly weights: DimensionWeights },
 ) {
   const filters = readFilters(TABLE_ASSETS, query);
   requireTableAssets(view, request, filters['ids'] ?? []);

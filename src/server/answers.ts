@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fastJson, { type Schema as FastSchema } from 'fast-json-stringify';
 import type { Instant } from '../core/time/instant.ts';
 import { MEASUREMENTS } from '../metrics/measurements.ts';
-import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';
+import { ENV, type RequestContext, readEndpoints, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 import { type MirrorReads, type MirrorSnapshot, readRows } from './mirror-reads.ts';
@@ -14,7 +14,7 @@ import { cacheVisibleAssets } from './visibility.ts';
 export const MEASURE = 'measure';
 
 /** A request with a valid token: the operation, its parameters, and the reader. */
-export interface AdmittedRequest extends RequestContext {
+export interface AdmittedRequest extends Omit<RequestContext, 'weights'> {
   readonly operationId: string;
   /** Whether the client accepts a compressed answer. */
   readonly gzip?: boolean;
@@ -38,7 +38,7 @@ export interface EndpointAnswers {
   close(): Promise<void>;
 }
 
-export interface AnswerOptions extends EndpointOptions {
+export interface AnswerOptions extends Pick<RequestContext, 'weights'> {
   readonly store: MirrorReads;
 }
 
@@ -48,8 +48,7 @@ export function answersHere(options: AnswerOptions): EndpointAnswers {
 }
 
 /** Answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
-export function openAnswering({ store, ...options }: AnswerOptions) {
-  const operationOf = operationsOf(options);
+export function openAnswering({ store, weights }: AnswerOptions) {
   const read = <Text>(request: AdmittedRequest, respond: RespondFunction<Text>): TimedAnswer<Text> =>
     store.read((view) => {
       const env = request.params[ENV];
@@ -69,7 +68,7 @@ export function openAnswering({ store, ...options }: AnswerOptions) {
       const before = process.threadCpuUsage();
       const answered = read(request, (view, { respond }) => {
         cacheVisibleAssets(view, request.reader, request.params[ENV]);
-        return respond(view, request);
+        return respond(view, { ...request, weights });
       });
       const packed = 'refusal' in answered ? answered : pack(answered, request.gzip);
       const { user, system } = process.threadCpuUsage(before);
@@ -81,7 +80,7 @@ export function openAnswering({ store, ...options }: AnswerOptions) {
      */
     answerLightly(request: AdmittedRequest): EndpointAnswer | null {
       if (request.params[ENV] === undefined) return null;
-      const answered = read(request, (view, { respondLightly }) => respondLightly(view, request));
+      const answered = read(request, (view, { respondLightly }) => respondLightly(view, { ...request, weights }));
       if ('refusal' in answered) return { ...answered, cpuMs: 0 };
       const { now, text } = answered;
       return text === null ? null : { ...pack({ now, text }, request.gzip), cpuMs: 0 };
@@ -114,29 +113,26 @@ const MEASURING: EndpointOperation = {
   respondLightly: () => null,
 };
 
-/** The operations by their ids. The function that writes an answer is made when it is first needed. */
-function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
-  const schema = Object.fromEntries(
-    sharedSchemas().map((item) => [item['$id'], lenient(item) as unknown as FastSchema]),
-  );
-  const endpoints = new Map(
-    [...endpointsOf(options), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]),
-  );
-  const operations = new Map<string, EndpointOperation>([[MEASURE, MEASURING]]);
-  return (operationId) => {
-    const known = operations.get(operationId);
-    if (known !== undefined) return known;
-    const endpoint = endpoints.get(operationId);
-    if (endpoint === undefined) throw new Error(`no operation ${operationId}`);
-    const write: (answer: unknown) => string = fastJson(endpoint.answer as unknown as FastSchema, { schema });
-    const operation: EndpointOperation = {
-      respond: (view, request) => write(endpoint.respond(view, request)),
-      respondLightly(view, request) {
-        const found = endpoint.respondLightly?.(view, request) ?? null;
-        return typeof found === 'object' && found !== null ? write(found) : found;
-      },
-    };
-    operations.set(operationId, operation);
-    return operation;
+const SCHEMAS = Object.fromEntries(
+  sharedSchemas().map((schema) => [schema['$id'], lenient(schema) as unknown as FastSchema]),
+);
+const ENDPOINTS = new Map([...readEndpoints(), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]));
+const operations = new Map<string, EndpointOperation>([[MEASURE, MEASURING]]);
+
+/** The operation with this id. The function that writes its answers is made when it is first needed. */
+function operationOf(operationId: string): EndpointOperation {
+  const known = operations.get(operationId);
+  if (known !== undefined) return known;
+  const endpoint = ENDPOINTS.get(operationId);
+  if (endpoint === undefined) throw new Error(`no operation ${operationId}`);
+  const write: (answer: unknown) => string = fastJson(endpoint.answer as unknown as FastSchema, { schema: SCHEMAS });
+  const operation: EndpointOperation = {
+    respond: (view, request) => write(endpoint.respond(view, request)),
+    respondLightly(view, request) {
+      const found = endpoint.respondLightly?.(view, request) ?? null;
+      return typeof found === 'object' && found !== null ? write(found) : found;
+    },
   };
+  operations.set(operationId, operation);
+  return operation;
 }

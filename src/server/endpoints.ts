@@ -28,6 +28,7 @@ export interface RequestContext {
   readonly reader: Principal;
   readonly params: Readonly<Record<string, string>>;
   readonly query: ParsedQuery;
+  readonly weights: DimensionWeights;
 }
 
 export interface ApiEndpoint {
@@ -48,16 +49,12 @@ export interface ApiEndpoint {
   respondLightly?(snapshot: MirrorSnapshot, context: RequestContext): object | string | null;
 }
 
-export interface EndpointOptions {
-  readonly pageMax: number;
-  readonly weights: DimensionWeights;
-}
-
-export function endpointsOf({ pageMax, weights }: EndpointOptions): ApiEndpoint[] {
+/** The endpoints of the read API. */
+export function readEndpoints(): ApiEndpoint[] {
   return [
     environmentsEndpoint(),
-    ...LISTINGS.flatMap((listing) => [listEndpoint(listing, pageMax), ...oneEndpoint(listing)]),
-    aggregateEndpoint(weights),
+    ...LISTINGS.flatMap((listing) => [listEndpoint(listing), ...oneEndpoint(listing)]),
+    aggregateEndpoint(),
   ];
 }
 
@@ -88,7 +85,7 @@ function environmentsEndpoint(): ApiEndpoint {
   };
 }
 
-function listEndpoint(listing: CollectionListing, pageMax: number): ApiEndpoint {
+function listEndpoint(listing: CollectionListing): ApiEndpoint {
   const { scope, describe } = listing.entry.serve;
   const { tag, many, item } = listing.names;
   return {
@@ -98,7 +95,7 @@ function listEndpoint(listing: CollectionListing, pageMax: number): ApiEndpoint 
     ...(describe === undefined ? {} : { description: describe }),
     tag,
     scopes: [scope],
-    query: querySchema(listing, pageMax),
+    query: querySchema(listing),
     answer: { $ref: `${pageName(item)}#` },
     respond: (view, request) => listPage(view, listRequestOf(listing, view, request), request.query),
     respondLightly: (view, request) => lightPage(view, listRequestOf(listing, view, request), request.query),
@@ -122,7 +119,7 @@ function oneEndpoint(listing: CollectionListing): ApiEndpoint[] {
   ];
 }
 
-function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
+function aggregateEndpoint(): ApiEndpoint {
   return {
     path: [`:${ENV}`, ...SCORES],
     operationId: 'aggregateAssetHealthScores',
@@ -132,8 +129,7 @@ function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
     scopes: ['assets'],
     query: filterSchema(TABLE_ASSETS.filters),
     answer: { $ref: `${aggregateScoreSchema.$id}#` },
-    respond: (view, request) =>
-      aggregateScores(view, listRequestOf(TABLE_ASSETS, view, request), request.query, weights),
+    respond: (view, request) => aggregateScores(view, listRequestOf(TABLE_ASSETS, view, request), request),
   };
 }
 

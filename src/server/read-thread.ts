@@ -2,13 +2,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from '../destination/sqlite/open.ts';
 import type { Principal } from './access.ts';
 import { type AdmittedRequest, type EndpointAnswer, openAnswering } from './answers.ts';
-import type { EndpointOptions } from './endpoints.ts';
+import type { RequestContext } from './endpoints.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 import { openMirrorReads } from './mirror-reads.ts';
 
 /** A thread that reads the mirror. It answers the serving thread's requests one at a time. */
 
-export interface ThreadOptions extends EndpointOptions {
+export interface ThreadOptions extends Pick<RequestContext, 'weights'> {
   /** The mirror's file. Each thread opens it itself. */
   readonly path: string;
   /** Shared by all threads, so each accepts cursors made by the others. */
@@ -24,9 +24,9 @@ export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
 /** An internal failure is sent as an error, an HTTP error as data, because its properties would be lost. */
 export type ThreadReply = EndpointAnswer | { readonly failure: unknown } | { readonly refused: HttpErrorParts };
 
-const { path, cursorKey, ...options } = workerData as ThreadOptions;
+const { path, cursorKey, weights } = workerData as ThreadOptions;
 const mirror = openForReading(path);
-const { answer } = openAnswering({ ...options, store: openMirrorReads(mirror, cursorKey) });
+const { answer } = openAnswering({ weights, store: openMirrorReads(mirror, cursorKey) });
 const readers = new Map<string, Principal>();
 
 /** Null ends the thread. */

@@ -3,7 +3,7 @@ import { API_PATH } from '../core/read-api.ts';
 import type { ViewScope } from '../streams/endpoint.ts';
 import { hasScope, type Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
-import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
+import { type ApiEndpoint, ENV, readEndpoints, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { acceptsGzip, entityTag, hasAnyTag, matchesTag } from './etag.ts';
 import type { MirrorState } from './mirror-reads.ts';
@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-export interface RoutesOptions extends EndpointOptions {
+interface RoutesOptions {
   readonly answers: EndpointAnswers;
   readonly quota: RequestQuota;
   readonly state: () => MirrorState;
@@ -41,7 +41,7 @@ export function addRoutes(server: FastifyInstance, options: RoutesOptions): void
     normalizeQuery(request);
     done();
   });
-  for (const endpoint of [...endpointsOf(options), ...pageEndpoints()]) addEndpoint(server, options, endpoint);
+  for (const endpoint of [...readEndpoints(), ...pageEndpoints()]) addEndpoint(server, options, endpoint);
 }
 
 function addEndpoint(

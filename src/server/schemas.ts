@@ -10,7 +10,7 @@ export interface JsonSchema {
   readonly required?: readonly string[];
 }
 
-const DEFAULT_LIMIT = 500;
+const [DEFAULT_LIMIT, MAX_LIMIT] = [500, 2000];
 const MAX_VALUES = 1000;
 
 const INSTANT: JsonSchema = { type: 'string', format: 'date-time' };
@@ -148,7 +148,7 @@ export function pageSchema(item: string): JsonSchema {
   };
 }
 
-export function querySchema(listing: CollectionListing, pageMax: number): JsonSchema {
+export function querySchema(listing: CollectionListing): JsonSchema {
   return queryOf({
     ...filterProperties(listing.filters),
     ...(listing.disabled === undefined ? {} : { disabled: DISABLED }),
@@ -158,8 +158,8 @@ export function querySchema(listing: CollectionListing, pageMax: number): JsonSc
     limit: {
       ...INTEGER,
       minimum: 1,
-      maximum: pageMax,
-      default: Math.min(DEFAULT_LIMIT, pageMax),
+      maximum: MAX_LIMIT,
+      default: DEFAULT_LIMIT,
       description: 'The most rows of a page',
     },
     cursor: { type: 'string', description: '`next_cursor` of the previous page; empty for the first page' },

@@ -37,8 +37,6 @@ export interface ServerOptions {
   readonly mirror: MirrorFile;
   /** The accepted tokens. Called for every request, so they can be replaced at run time. */
   readonly keys: () => readonly TokenHash[];
-  /** The maximum `limit`; 2000 by default. */
-  readonly pageMax?: number;
   /** The rate limit of each token; null for no limit. */
   readonly rateLimit?: RateLimit | null;
   /** The weight of each dimension in a total; 1 by default. */
@@ -60,11 +58,10 @@ const REQUEST_TIMEOUT_MS = 30_000;
 
 /** The read API of a mirror. The caller starts listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
+  const { mirror, keys, rateLimit = null, nowMs = Date.now, weights = new Map(), threads = 0 } = options;
   const cursorKey = makeCursorKey();
   const store = openMirrorReads(mirror, cursorKey);
-  const read = { pageMax: options.pageMax ?? 2000, weights: options.weights ?? new Map() };
-  const answers = openAnswers(options.threads ?? 0, { ...read, store, path: mirror.path, cursorKey });
+  const answers = openAnswers(threads, { weights, store, path: mirror.path, cursorKey });
   // Fastify takes the handlers of what no hook sees before the things that they need exist.
   const server = createFastify(options.log, {
     frameworkErrors(_error, request, reply) {
@@ -99,7 +96,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => continueWhen(authenticateRequest(request, reply), done));
-    addRoutes(api, { answers, quota, state: store.state, ...read });
+    addRoutes(api, { answers, quota, state: store.state });
     addMetrics(api);
   });
   return server;
@@ -115,8 +112,9 @@ function createFastify(log: FastifyBaseLogger | undefined, handlers: UnhookedHan
 }
 
 function openAnswers(threads: number, { store, ...options }: ThreadOptions & AnswerOptions): EndpointAnswers {
-  if (threads === 0) return answersHere({ store, ...options });
-  return { ...answersInThreads(threads, options), answerAtOnce: openAnswering({ store, ...options }).answerLightly };
+  const here = { store, weights: options.weights };
+  if (threads === 0) return answersHere(here);
+  return { ...answersInThreads(threads, options), answerAtOnce: openAnswering(here).answerLightly };
 }
 
 const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {

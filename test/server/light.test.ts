@@ -8,7 +8,7 @@ import { asset, column, insert, insertMany, NOW, serve, test_ } from './fixture.
 
 const { reader: ALL } = rootToken('all', 'secret');
 const DEFAULTS = { limit: 3, order_by: 'id', direction: 'asc', disabled: false };
-const options = { pageMax: 2000, weights: new Map() };
+const options = { weights: new Map() };
 
 /** Both ways to answer over a new file. */
 function open(fill: Parameters<typeof serve>[0]) {

@@ -227,12 +227,9 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  test('the maximum limit is the one in the server’s options', async () => {
-    const small = await createServer({ mirror, keys: () => [], pageMax: 7 });
-    const { paths } = (await small.inject('/openapi.json')).json();
-    await small.close();
-    const { schema } = paths[`${ENV}/tests`].get.parameters.find(({ name }: Item) => name === 'limit');
-    expect(schema).toMatchObject({ minimum: 1, maximum: 7, default: 7 });
+  test('a page has 500 rows by default and 2000 at most', () => {
+    const { schema } = of(`${ENV}/tests`).parameters.find(({ name }: Item) => name === 'limit');
+    expect(schema).toMatchObject({ minimum: 1, maximum: 2000, default: 500 });
   });
 });
 

@@ -10,7 +10,7 @@ import { asset, bearer, insert, NOW, serve } from './fixture.ts';
 const never = new AbortController().signal;
 const reader = (name: string): Principal => rootToken(name, name).reader;
 const ALL = reader('all');
-const OPTIONS = { pageMax: 2000, weights: new Map(), cursorKey: makeCursorKey() };
+const OPTIONS = { weights: new Map(), cursorKey: makeCursorKey() };
 
 const fillTables =
   (count: number) =>
