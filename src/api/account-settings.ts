@@ -38,7 +38,15 @@ export function accountFrom(given: AccountOptions, address: string): SyncAccount
   // Files are those of the workers' hosts.
   const { baseUrl } = syncSettings({ baseUrl: given.baseUrl, ...options, caFile: undefined, token: 'not-looked-up' });
   const { cron, delaySeconds } = cronRules(given);
-  return { name, baseUrl, ...tokenLocation(given), schema, cron, delaySeconds, options };
+  return {
+    name,
+    base_url: baseUrl,
+    ...tokenLocation(given),
+    mirror_schema: schema,
+    cron,
+    delay_seconds: delaySeconds,
+    options,
+  };
 }
 
 /** Defaults are not stored: a later version may change them. */
@@ -74,7 +82,7 @@ const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
 /** Variables that may contain the database's password. */
 const OTHER_SECRETS = /^(?:PG|OBSYNC_DB)/;
 
-function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'tokenEnv' | 'tokenFile'> {
+function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'token_env' | 'token_file'> {
   if ((tokenEnv === undefined) === (tokenFile === undefined))
     throw new SyncError('usage', 'an account needs exactly one token location: pass --token-env or --token-file');
   if (tokenEnv !== undefined && OTHER_SECRETS.test(tokenEnv))
@@ -88,12 +96,12 @@ function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccoun
       '--token-env needs the name of a variable, in capitals, such as SHOP_TOKEN: never the token itself',
     );
   // Workers run in other folders, so the path must be absolute.
-  return { tokenEnv: tokenEnv ?? null, tokenFile: tokenFile === undefined ? null : resolve(tokenFile) };
+  return { token_env: tokenEnv ?? null, token_file: tokenFile === undefined ? null : resolve(tokenFile) };
 }
 
 /** The settings of an account's syncs, with its current token (R25). @throws TokenNotOnHostError */
 export function settingsOfAccount(account: SyncAccount, address: string): SyncSettings {
-  const { name, baseUrl, tokenEnv, tokenFile, schema, options } = account;
+  const { name, base_url: baseUrl, token_env: tokenEnv, token_file: tokenFile, mirror_schema, options } = account;
   const given = tokenEnv === null ? '' : (process.env[tokenEnv] ?? '');
   if (tokenEnv !== null && given.trim() === '')
     throw new TokenNotOnHostError(
@@ -103,7 +111,7 @@ export function settingsOfAccount(account: SyncAccount, address: string): SyncSe
   return syncSettings({
     ...options,
     baseUrl,
-    db: withSchema(address, schema),
+    db: withSchema(address, mirror_schema),
     // An empty token counts as none: OBSYNC_TOKEN must not replace it.
     token: given,
     tokenFrom: tokenEnv ?? 'the account',

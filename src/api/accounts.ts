@@ -118,7 +118,7 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
   const { chosen, unknown } = wantedOf(environments, settings.environments);
   return {
     account: name,
-    base_url: account.baseUrl,
+    base_url: account.base_url,
     environments: environments.map((environment) => testedEnvironment(account, environment, chosen)),
     unknown,
   };
@@ -143,17 +143,17 @@ function testedEnvironment(
 function reportOf(account: SyncAccount): AccountReport {
   return {
     account: account.name,
-    base_url: account.baseUrl,
-    token_env: account.tokenEnv,
-    token_file: account.tokenFile,
-    schema: account.schema,
+    base_url: account.base_url,
+    token_env: account.token_env,
+    token_file: account.token_file,
+    schema: account.mirror_schema,
     cron: account.cron,
-    delay: account.delaySeconds,
+    delay: account.delay_seconds,
     options: account.options,
   };
 }
 
 function listedReport(account: KnownAccount): ListedAccount {
-  const { addedAt, environments, listingError } = account;
-  return { ...reportOf(account), added_at: addedAt, environments, error: listingError };
+  const { added_at, environments, listing_error: error } = account;
+  return { ...reportOf(account), added_at, environments, error };
 }

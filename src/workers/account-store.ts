@@ -5,43 +5,28 @@ import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import { isAlive } from './worker-identity.ts';
 
-/** An account whose environments workers sync. */
-export interface SyncAccount {
-  readonly name: string;
-  readonly baseUrl: string;
-  /** The variable that contains the token; null if a file does (R25). */
-  readonly tokenEnv: string | null;
-  /** The file that contains the token; null if a variable does. */
-  readonly tokenFile: string | null;
-  readonly schema: string;
-  /** The cron expression of all environments; null if each has its own. */
-  readonly cron: string | null;
-  readonly delaySeconds: number;
+type AccountRow = typeof accounts.$inferSelect;
+
+/** An account whose environments workers sync, with the names of its table. It says where its token is (R25). */
+export interface SyncAccount
+  extends Pick<
+    Readonly<AccountRow>,
+    'name' | 'base_url' | 'token_env' | 'token_file' | 'mirror_schema' | 'cron' | 'delay_seconds'
+  > {
   /** The options of its syncs, named as in the library. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
 /** A stored account with what is known about it. */
 export interface KnownAccount extends SyncAccount {
-  readonly addedAt: Instant;
+  readonly added_at: Instant;
   /** How many environments it has; null until they are listed. */
   readonly environments: number | null;
-  readonly listingError: string | null;
+  readonly listing_error: string | null;
 }
 
-type AccountRow = typeof accounts.$inferSelect;
-
 export function accountOf(row: AccountRow): SyncAccount {
-  return {
-    name: row.name,
-    baseUrl: row.base_url,
-    tokenEnv: row.token_env,
-    tokenFile: row.token_file,
-    schema: row.mirror_schema,
-    cron: row.cron,
-    delaySeconds: row.delay_seconds,
-    options: JSON.parse(row.options) as SyncAccount['options'],
-  };
+  return { ...row, options: JSON.parse(row.options) };
 }
 
 /**
@@ -61,10 +46,10 @@ export async function storeAccount(
     if (before !== null && !replace)
       throw new SyncError('usage', `the account ${account.name} already exists: change it with --replace`);
     await refuseTakenSchema(transaction, account);
-    const isMoved = before?.schema !== account.schema || before.baseUrl !== account.baseUrl;
+    const isMoved = before?.mirror_schema !== account.mirror_schema || before.base_url !== account.base_url;
     // What is recorded of its environments belongs to the previous mirror.
     if (isMoved) await deleteEnvironments(transaction, account.name);
-    const row = rowOf(account);
+    const row = { ...account, options: JSON.stringify(account.options) };
     await transaction.drizzle
       .insert(accounts)
       .values(row)
@@ -73,20 +58,10 @@ export async function storeAccount(
   });
 }
 
-function rowOf({ name, baseUrl, tokenEnv, tokenFile, schema, cron, delaySeconds, options }: SyncAccount) {
-  return {
-    name,
-    base_url: baseUrl,
-    token_env: tokenEnv,
-    token_file: tokenFile,
-    mirror_schema: schema,
-    cron,
-    delay_seconds: delaySeconds,
-    options: JSON.stringify(options),
-  };
-}
-
-async function refuseTakenSchema(transaction: WorkTransaction, { name, schema }: SyncAccount): Promise<void> {
+async function refuseTakenSchema(
+  transaction: WorkTransaction,
+  { name, mirror_schema: schema }: SyncAccount,
+): Promise<void> {
   const [taken] = await transaction.drizzle
     .select({ name: accounts.name })
     .from(accounts)
@@ -119,9 +94,9 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
   const rows = await drizzle.select({ account: accounts, environments }).from(accounts).orderBy(asc(accounts.name));
   return rows.map(({ account, environments: found }) => ({
     ...accountOf(account),
-    addedAt: instantOfMs(account.added_at.getTime()),
+    added_at: instantOfMs(account.added_at.getTime()),
     environments: account.listed_at === null ? null : found,
-    listingError: account.listing_error,
+    listing_error: account.listing_error,
   }));
 }
 
@@ -143,7 +118,7 @@ export async function deleteAccount(
     if (drop !== null) await refuseBusy(transaction, name);
     await deleteEnvironments(transaction, name);
     await transaction.drizzle.delete(accounts).where(eq(accounts.name, name));
-    await drop?.(transaction.query, account.schema);
+    await drop?.(transaction.query, account.mirror_schema);
     return account;
   });
 }

@@ -7,7 +7,7 @@ import type { WorkTransaction } from './database.ts';
 
 /** When the next sync after `lastStart` is due; null if there is none. */
 export function dueAfter(
-  { cron, delaySeconds }: SyncAccount,
+  { cron, delay_seconds: delaySeconds }: SyncAccount,
   environment: ListedEnvironment,
   lastStart: Instant | null,
   clock: { readonly now: Instant; readonly next: NextTick },

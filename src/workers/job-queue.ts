@@ -160,7 +160,7 @@ function whereNewest({ account, environment, startedAt }: ClaimedSync) {
   return and(
     eq(of, account.name),
     eq(env_id, environment.id),
-    sql`(${account.baseUrl}, ${account.schema}) = (select ${accounts.base_url}, ${accounts.mirror_schema} from ${accounts}
+    sql`(${account.base_url}, ${account.mirror_schema}) = (select ${accounts.base_url}, ${accounts.mirror_schema} from ${accounts}
       where ${accounts.name} = ${account.name})`,
     or(isNull(last_started_at), lte(last_started_at, timeOf(startedAt) as Date)),
   );

@@ -19,7 +19,7 @@ async function queueTest() {
     newWorker,
     async due(account: string, second: number, ids: readonly string[]) {
       await add(account);
-      const found = { name: account, cron: SELDOM, delaySeconds: 0, options: {} } as ClaimedSync['account'];
+      const found = { name: account, cron: SELDOM, delay_seconds: 0, options: {} } as ClaimedSync['account'];
       const listed = environments(...ids);
       await database.transaction((transaction) => recordEnvironments(transaction, found, { listed, next: nextTick }));
       await database.query(`update obsync_accounts.account_environments set queue_at = '2026-01-01'::timestamptz + (queue_at - due_at)

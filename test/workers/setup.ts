@@ -44,7 +44,7 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD, ser
     /** Adds an account, or changes it; its service lists the environments from then on. */
     async add(name: string, { listed: found, ...more }: AddedAccount = {}): Promise<void> {
       if (found !== undefined) listed.set(name, found);
-      await storeAccount(database, { ...PLAIN, name, schema: name, ...more }, { replace: true });
+      await storeAccount(database, { ...PLAIN, name, mirror_schema: name, ...more }, { replace: true });
     },
     /** Starts a worker in this process, with its own connections. */
     start: (concurrency = 2) => startWorker(made.url, service, concurrency),
@@ -58,12 +58,12 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD, ser
 
 const PLAIN: SyncAccount = {
   name: '',
-  baseUrl: 'https://x.example',
-  tokenEnv: 'A',
-  tokenFile: null,
-  schema: '',
+  base_url: 'https://x.example',
+  token_env: 'A',
+  token_file: null,
+  mirror_schema: '',
   cron: SELDOM,
-  delaySeconds: 0,
+  delay_seconds: 0,
   options: {},
 };
 

@@ -218,7 +218,7 @@ describe('workers', () => {
     await work.add('a', { listed: environments('e1') });
     const { events } = await work.start();
     await expect.poll(() => work.service.begun).toEqual(['a/e1']);
-    await work.add('a', { schema: 'other' });
+    await work.add('a', { mirror_schema: 'other' });
     await expect.poll(() => events.filter((event) => event.type === 'job' && event.result === 'listed').length).toBe(2);
     release();
     await expect.poll(ended).toBe(2);
