@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
+import { threadArguments } from '../core/thread-arguments.ts';
 import type { Principal } from './access.ts';
 import type { AdmittedRequest, EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { clientGone, httpErrorFrom, overloaded } from './errors.ts';
@@ -78,7 +79,10 @@ async function unlessGone<Found>(
 }
 
 function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
-  const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: options });
+  const worker = new Worker(new URL(THREAD, import.meta.url), {
+    workerData: options,
+    ...threadArguments(process.execArgv),
+  });
   worker.unref();
   const knownReaders = new Map<string, Principal>();
   let pending: PromiseWithResolvers<EndpointAnswer> | null = null;

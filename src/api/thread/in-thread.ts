@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../../core/errors.ts';
+import { threadArguments } from '../../core/thread-arguments.ts';
 import type { ProgressOptions } from '../../settings/options.ts';
 import type { WorkWatch } from '../../settings/sync-settings.ts';
 import type { JobEvent, JobReply, SerializedError, ThreadJob, ThreadJobs } from './thread-messages.ts';
@@ -24,7 +25,7 @@ export function startRunThread(): RunThread {
   /** Replaces a thread that died, for example out of memory, so the next job has one. */
   const worker = (): Worker => {
     if (alive !== null) return alive;
-    const begun = new Worker(new URL(THREAD, import.meta.url));
+    const begun = new Worker(new URL(THREAD, import.meta.url), threadArguments(process.execArgv));
     // The current job rejects with the error. Without this listener, an error between two jobs would end the program.
     begun.on('error', () => {});
     begun.once('exit', () => {
