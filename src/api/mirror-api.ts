@@ -1,12 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { checkOptions } from '../settings/check-options.ts';
 import type { ApiOptions } from './prepare-server.ts';
+import type { ServerLogger } from './server-logger.ts';
+
+/** An app of Fastify, which only users of the plugin have to install. */
+export interface FastifyApp {
+  readonly prefix: string;
+  readonly log: ServerLogger;
+}
 
 /**
  * The read API over a mirror as a Fastify plugin: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It
  * checks its own tokens and has its own error envelope, independently of the other routes.
  */
-export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions): Promise<void> {
+export async function mirrorApi(fastifyApp: FastifyApp, pluginOptions: ApiOptions): Promise<void> {
+  const app = fastifyApp as FastifyInstance;
   const options = withoutFastifyOptions(pluginOptions);
   checkOptions(options);
   const { prepareServer } = await import('./prepare-server.ts');

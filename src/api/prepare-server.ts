@@ -1,4 +1,3 @@
-import type { FastifyBaseLogger } from 'fastify';
 import { SyncError } from '../core/errors.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
@@ -10,7 +9,8 @@ import { readOption } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { startFollowing } from './serve-replica.ts';
-import { noToken, openTokenStore, type ServerLog } from './token-store.ts';
+import type { ServerLog, ServerLogger } from './server-logger.ts';
+import { noToken, openTokenStore } from './token-store.ts';
 
 /** While a heavy request occupies one thread, the other one serves the rest; `/healthz` waits for neither. */
 const READ_THREADS = 2;
@@ -23,7 +23,7 @@ export interface ApiOptions
   /** The unrestricted token; defaults to the variable `OBSYNC_SERVE_TOKEN`. */
   readonly token?: string | undefined;
   /** Logs every request and every problem; no log by default. */
-  readonly logger?: FastifyBaseLogger | undefined;
+  readonly logger?: ServerLogger | undefined;
 }
 
 /** The read API over a mirror, not listening yet. Closing the server closes the mirror. @throws SyncError `usage` */

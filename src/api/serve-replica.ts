@@ -1,9 +1,9 @@
 import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { replicaPlace } from '../destination/mirror-file.ts';
 import { openStore } from './open-store.ts';
+import type { ServerLog } from './server-logger.ts';
 import { startRunThread } from './thread/in-thread.ts';
 import type { FollowSettings } from './thread/thread-messages.ts';
-import type { ServerLog } from './token-store.ts';
 
 /** Starts to follow a mirror in a thread; the replica is complete when the promise resolves. @throws SyncError */
 export async function startFollowing(settings: FollowSettings, log: ServerLog) {

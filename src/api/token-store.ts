@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import type { FastifyBaseLogger } from 'fastify';
 import { environments } from '../../schema/assets.ts';
 import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
@@ -7,6 +6,7 @@ import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { type Principal, rootToken, type TokenHash } from '../server/access.ts';
 import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
+import type { ServerLog } from './server-logger.ts';
 
 export interface AuthOptions {
   /** An unrestricted token. */
@@ -16,8 +16,6 @@ export interface AuthOptions {
 }
 
 export const noToken = (why: string): SyncError => new SyncError('usage', `no token would be accepted: ${why}`);
-
-export type ServerLog = Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
 
 /** The accepted tokens; none until the first `load`. */
 export function openTokenStore(

@@ -45,6 +45,11 @@ describe('the published package', () => {
     expect(required).toMatchObject({ code: 0, stdout: 'function\n' });
   });
 
+  test('its declarations import no package, which programs that use only the rest would have to install', () => {
+    const declared = readFileSync(join(installed.folder, 'node_modules/obsync/dist/index.d.ts'), 'utf8');
+    expect(declared).not.toMatch(/^(import|export .* from)\b/m);
+  });
+
   test('every kind of module resolution finds its declarations', async () => {
     const { code, stdout } = await execute(
       process.execPath,
