@@ -1,4 +1,4 @@
-import { createSecureContext } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
 import { SyncError } from '../core/errors.ts';
 import { readOption } from './option-error.ts';
 import { readTextFile } from './read-text-file.ts';
@@ -8,12 +8,16 @@ export function readCertificates(caFile: string | undefined): string | null {
   return caFile === undefined ? null : readOption('caFile', () => readPem(caFile));
 }
 
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+
 function readPem(path: string): string {
   const pem = readTextFile(path);
-  if (!pem.includes('-----BEGIN CERTIFICATE-----'))
+  const [, ...certificates] = pem.split(BEGIN);
+  if (certificates.length === 0)
     throw new SyncError('usage', `${path} contains no certificate: name a file in PEM (-----BEGIN CERTIFICATE-----)`);
   try {
-    createSecureContext({ ca: pem });
+    // TLS would pass over a damaged one.
+    for (const each of certificates) new X509Certificate(BEGIN + each);
     return pem;
   } catch (cause) {
     throw new SyncError('usage', `a certificate in ${path} is damaged: copy it again`, { cause });

@@ -44,6 +44,10 @@ function checked(found: AccessToken): AccessToken {
 
 /** Whether every user of the machine can read a file. */
 export function isReadByAll(path: string): boolean {
-  const { mode } = statSync(path, { throwIfNoEntry: false }) ?? { mode: 0 };
-  return process.platform !== 'win32' && (mode & 0o004) !== 0;
+  try {
+    return process.platform !== 'win32' && (statSync(path).mode & 0o004) !== 0;
+  } catch {
+    // Reading it says why.
+    return false;
+  }
 }

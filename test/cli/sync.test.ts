@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -112,6 +112,12 @@ describe('obsync sync', () => {
     writeFileSync(wrong, 'no certificate');
     const ended = await obsync([...sync, '--ca-file', wrong], { env });
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('contains no certificate') });
+    const pem = readFileSync(CA_FILE, 'utf8');
+    for (const damaged of [pem.slice(0, -300), pem.slice(0, -300) + pem]) {
+      writeFileSync(wrong, damaged);
+      const refusedFile = await obsync([...sync, '--ca-file', wrong], { env });
+      expect(refusedFile).toMatchObject({ code: 2, stderr: expect.stringContaining('is damaged: copy it again') });
+    }
   });
 
   test('it reaches the service through HTTPS_PROXY', async () => {
