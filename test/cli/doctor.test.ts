@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import { type CheckReport, doctor } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
@@ -159,6 +159,21 @@ describe('obsync doctor', () => {
     expect(second).toMatchObject({ code: 0, status: 'warning', requests: 1 });
     expect(second.found['quota']).toMatch(/used up/);
     expect(second.found['service']).toMatch(/: the quota is used up/);
+  });
+
+  test('a service that takes a minute to answer is no reason to doubt the clock', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const world = createWorld(['e1']);
+    const server = await serveWorld(world, undefined, () => {
+      vi.setSystemTime(Date.now() + 60_000);
+      world.nowMs = Date.now();
+      return undefined;
+    });
+    onTestFinished(() => server.close());
+    const env = { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: TOKEN };
+    const { checks } = await examine([], { env });
+    expect(checks.find(({ check }) => check === 'clock')).toMatchObject({ status: 'ok' });
   });
 
   test('a clock that differs by hours is a warning', async () => {

@@ -47,8 +47,8 @@ export async function askService(
 async function askSource(source: Source, { baseUrl, environments: wanted }: SyncSettings) {
   const startedMs = performance.now();
   const listed = await attempt(() => source.environments());
-  const [seconds, now] = [(performance.now() - startedMs) / 1000, clock()];
-  const environments = 'value' in listed ? reconcile(listed.value, [], now).listed : [];
+  const seconds = (performance.now() - startedMs) / 1000;
+  const environments = 'value' in listed ? reconcile(listed.value, [], clock()).listed : [];
   const chosen = await attempt(() => chooseEnvironments(environments, wanted));
   const environment = 'value' in chosen ? chosen.value[0] : undefined;
   const lists: { stream: string; error: FactError | null }[] = [];
@@ -70,7 +70,7 @@ async function askSource(source: Source, { baseUrl, environments: wanted }: Sync
     environment: environment?.name ?? null,
     lists,
     /** How far this machine's clock is ahead of the service's; null if no answer had a `Date`. */
-    aheadSeconds: newestReading === null ? null : secondsBetween(newestReading, now),
+    aheadSeconds: newestReading === null ? null : secondsBetween(newestReading, clock()),
     quota: source.quota?.() ?? null,
   };
 }
