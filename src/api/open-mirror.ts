@@ -1,3 +1,4 @@
+import { SyncError } from '../core/errors.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { type ReadResult, readStatement, type StatementOptions } from '../destination/sqlite/read-statement.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
@@ -23,18 +24,26 @@ export async function openMirror(options: MirrorOptions = {}): Promise<ReadableM
   checkOptions(options);
   const mirror = openForReading(givenFile(options, 'openMirror (unlike query)'));
   const { path, connection } = mirror;
-  let last: ReadResult | null = null;
+  const unfinished = new Set<Pick<ReadResult, 'close'>>();
+  /** Reads in a transaction, which SQLite does not begin meanwhile. */
+  const refuseUnfinished = (): void => {
+    if (unfinished.size > 0)
+      throw new SyncError('usage', 'the rows of an earlier query are not all read: read or close its result first');
+  };
   return {
     path,
-    query(sql, options) {
-      last = readStatement(mirror, sql, options);
-      return last;
+    query: (sql, options) => readStatement(mirror, sql, options, unfinished),
+    snapshot(read) {
+      refuseUnfinished();
+      return connection.transaction(read)();
     },
-    snapshot: (read) => connection.transaction(read)(),
-    status: () => statusOf(mirror),
+    status() {
+      refuseUnfinished();
+      return statusOf(mirror);
+    },
     close() {
-      // SQLite refuses to close while a statement is unfinished; there is at most one.
-      last?.close();
+      // SQLite refuses to close while a statement is unfinished.
+      for (const result of unfinished) result.close();
       connection.close();
     },
   };

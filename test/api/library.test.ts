@@ -286,7 +286,23 @@ describe('the query of an open mirror', () => {
     for (const row of mirror.query('select id from columns')) if (row) break;
     expect(mirror.status().last_run).not.toBeNull();
     mirror.query('select id from columns');
+    mirror.query('select id from assets');
     mirror.close();
+  });
+
+  test('what needs a transaction asks to read or close earlier results first', async () => {
+    const { options } = await setUpSynced();
+    const mirror = await openMirror(options);
+    onTestFinished(() => mirror.close());
+    mirror.query('select id from columns where false');
+    const [one, other] = [mirror.query('select id from columns'), mirror.query('select id from assets')];
+    one.close();
+    for (const read of [() => mirror.status(), () => mirror.snapshot(() => 1)])
+      expect(read).toThrow(
+        new SyncError('usage', 'the rows of an earlier query are not all read: read or close its result first'),
+      );
+    expect([...other].length).toBeGreaterThan(0);
+    expect(mirror.status().last_run).not.toBeNull();
   });
 
   test('queries inside a snapshot see one state of the mirror, whatever is written meanwhile', async () => {

@@ -18,13 +18,15 @@ export interface ReadResult extends Iterable<Readonly<Record<string, SqlValue>>>
 }
 
 /**
- * Runs the statement up to its first row, so an error is thrown before anything is printed.
+ * Runs the statement up to its first row, so an error is thrown before anything is printed. Until its rows are read, the
+ * result is in `unfinished`.
  * @throws SyncError `usage` if it is not SQL, is more than one statement, writes, or returns no rows
  */
 export function readStatement(
   { connection, path }: MirrorFile,
   sql: string,
   { parameters = [], bigints = false }: StatementOptions = {},
+  unfinished: Set<Pick<ReadResult, 'close'>> = new Set(),
 ): ReadResult {
   const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql));
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
@@ -38,12 +40,19 @@ export function readStatement(
   );
   const first = attempt(path, () => iterator.next());
   const columns = statement.columns().map((column) => column.name);
-  const exact = rowsFrom(path, first, iterator);
+  const close = (): void => {
+    // It would keep the connection busy.
+    iterator.return?.();
+    unfinished.delete(open);
+  };
+  const open = { close };
+  if (first.done !== true) unfinished.add(open);
+  const exact = rowsFrom(path, { first, iterator, close });
   const rows = bigints ? exact : withNumbers(exact);
   return {
     columns,
     rows,
-    close: () => void iterator.return?.(),
+    close,
     [Symbol.iterator]: () => objectsFrom(columns, rows),
   };
 }
@@ -65,12 +74,16 @@ function* objectsFrom(
   for (const row of rows) yield rowObject(columns, row);
 }
 
-function* rowsFrom<T>(path: string, first: IteratorResult<T>, iterator: Iterator<T>): Generator<T> {
+interface OpenStatement<Row> extends Pick<ReadResult, 'close'> {
+  readonly first: IteratorResult<Row>;
+  readonly iterator: Iterator<Row>;
+}
+
+function* rowsFrom<Row>(path: string, { first, iterator, close }: OpenStatement<Row>): Generator<Row> {
   try {
     for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
   } finally {
-    // An unfinished statement would keep the connection busy.
-    iterator.return?.();
+    close();
   }
 }
 
