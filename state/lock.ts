@@ -65,10 +65,26 @@ export function lockPath(mirrorPath: string): string {
   return `${realPath(mirrorPath)}.lock`;
 }
 
-/** SQLite follows symbolic links too, so its own files are beside the real file, which may not exist yet. */
+/**
+ * SQLite follows symbolic links too, so its own files are beside the real file, which may not exist yet.
+ * @throws SyncError `usage` if this user may not look there
+ */
 export function realPath(path: string): string {
+  try {
+    return followed(path);
+  } catch (cause) {
+    throw unreachable(path, cause);
+  }
+}
+
+export function unreachable(path: string, cause: unknown): SyncError {
+  const text = `${path} cannot be reached: check the permissions of its folders, and its links`;
+  return new SyncError('usage', text, { cause });
+}
+
+function followed(path: string): string {
   const entry = lstatSync(path, ABSENT);
-  if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined) return realPath(linkTarget(path));
+  if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined) return followed(linkTarget(path));
   if (entry !== undefined) return realpathSync(path);
   const folder = statSync(dirname(path), ABSENT) === undefined ? dirname(path) : realpathSync(dirname(path));
   return join(folder, basename(path));

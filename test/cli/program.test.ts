@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
@@ -146,6 +146,22 @@ describe('the settings of a command', () => {
     const cwd = folder();
     expect(await obsync(['sync', '--config', config(settings)], { cwd, env })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  test('a config file may begin with a byte order mark', async () => {
+    const { stderr } = await obsync(['status', '--config', config(`\uFEFF${JSON.stringify({ db: 'from-file.db' })}`)]);
+    expect(stderr).toMatch(/from-file\.db does not exist/);
+  });
+
+  test('a place behind a link that leads nowhere is refused, whether of the mirror or of the token', async () => {
+    const cwd = folder();
+    symlinkSync('loop', join(cwd, 'loop'));
+    for (const command of ['status', 'doctor'])
+      expect(await obsync([command, '--db', 'loop'], { cwd })).toEqual(
+        refusal(/loop cannot be reached: check the perm/),
+      );
+    const ended = await obsync([...SYNC, '--token-file', 'loop/token'], { cwd });
+    expect(ended).toEqual(refusal(/loop\/token cannot be read: check the path and its permissions/));
   });
 
   test('a token file in the config file is relative to that file', async () => {

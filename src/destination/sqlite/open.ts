@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
-import { realPath } from '../../../state/lock.ts';
+import { realPath, unreachable } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
@@ -114,7 +114,12 @@ export function refuseLeftLog(path: string): void {
 }
 
 export function mirrorExists(path: string): boolean {
-  return existsSync(path) && (!statSync(path).isFile() || statSync(path).size > 0);
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found !== undefined && (!found.isFile() || found.size > 0);
+  } catch (error) {
+    throw unreachable(path, error);
+  }
 }
 
 /** Opens a file that is a mirror of this or an older version, or will become one. */
