@@ -153,6 +153,7 @@ export const CHARTS = {
   }),
   'untested-tables': chart('table', 'Untested tables', 'test_coverage', {
     question: 'Which tables without a test have the most direct readers?',
+    key: ['row_key'],
     columns: ['env_name', 'schema_name', 'table_name', 'owners', 'column_count', 'readers'],
     where: 'test_count = 0',
     order: ['-readers', '-column_count', 'table_name'],
@@ -165,6 +166,7 @@ export const CHARTS = {
   }),
   'stale-list': chart('table', 'List of stale assets', 'stale_assets', {
     question: 'Which assets were not updated for the longest time?',
+    key: ['row_key'],
     columns: ['env_name', 'schema_name', 'asset_name', 'asset_kind', 'owners', 'updated_at', 'days_since_update'],
     order: ['-days_since_update', 'asset_name'],
   }),

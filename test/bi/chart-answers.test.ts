@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { METRICS, type MetricName } from '../../schema/metrics.ts';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
+import { DATASETS } from '../../src/bi/datasets.ts';
 import { answerColumnsOf } from '../../src/bi/query.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { type BothMirrors, startBothMirrors } from './both-mirrors.ts';
@@ -58,6 +59,13 @@ describe('the charts of Grafana and Metabase', () => {
       const [first, ...others] = await Promise.all(ASKED.map((asked) => shown(chart, asked, choice)));
       for (const other of others) expect(other, chart.title).toEqual(first);
     }
+  });
+
+  test('a list of rows that have a key shows two of them that look alike', () => {
+    const lists = Object.values<Chart>(CHARTS).filter(({ kind, metrics }) => kind === 'table' && metrics.length === 0);
+    const keyed = lists.filter(({ dataset }) => 'row_key' in DATASETS[dataset].select);
+    expect(keyed.length).toBeGreaterThan(3);
+    expect(keyed.filter(({ key }) => key.length === 0).map(({ title }) => title)).toEqual([]);
   });
 
   test('every list and chart has rows without a filter, except those of problems that the mirror does not have', async () => {
