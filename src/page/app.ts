@@ -142,10 +142,13 @@ function footer(): VNode {
       reportData !== null &&
       html`<span>A report made at ${formatInstant(reportData.madeAt)}. It does not update, and includes the lineage of failing assets only.</span>`
     }
-    <span class="links" hidden=${reportData !== null}>
-      <a href="docs">API</a>
-      <a href=${licences}>Licences</a>
-      ${token.value !== null && html`<button type="button" class="plain" onClick=${forgetToken}>Forget the token</button>`}
-    </span>
+    ${
+      reportData === null &&
+      html`<span class="links">
+        <a href="docs">API</a>
+        <a href=${licences}>Licences</a>
+        ${token.value !== null && html`<button type="button" class="plain" onClick=${forgetToken}>Forget the token</button>`}
+      </span>`
+    }
   </footer>`;
 }

@@ -54,6 +54,7 @@ describe('the HTML report', () => {
     });
     const { page, requests, complaints } = await openTab(pathToFileURL(whole).href);
     await page.getByText('A report made at').waitFor();
+    expect(await page.locator('footer a').count()).toBe(0);
     for (const link of await page.locator('nav a').all()) {
       await link.click();
       await page.locator('main:not(:has([aria-busy=true]))').waitFor();
