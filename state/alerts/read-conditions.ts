@@ -106,8 +106,8 @@ export function* readConditions(
   return found;
 }
 
-/** The streams of the kinds above whose rows are text. */
-const textIn = (row: Row, name: string): string | null => (row[name] === null ? null : String(row[name]));
+/** Null for a column that the rows of a kind do not have, too. */
+const textIn = (row: Row, name: string): string | null => (row[name] == null ? null : String(row[name]));
 
 function assetFacts(row: Row): Pick<AlertFacts, 'assetId' | 'assetName' | 'owners' | 'tags' | 'paths'> {
   const owners = labelsIn(row['owners']);

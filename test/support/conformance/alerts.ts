@@ -393,10 +393,12 @@ export function describeAlerts(bench: Workbench): void {
         column('c3', gone()),
       ]);
       await round();
+      const paths = (await bench.state().outstandingDeliveries('it', ['e'])).map(({ message }) => message.facts.paths);
       expect(await told()).toEqual([
         'begin: Column c1 of a changed its type (e)',
         'begin: Column c2 of a was dropped (e)',
       ]);
+      expect(paths).toEqual([[], []]);
       bench.setClock(addDays(minute(2), 1));
       await round();
       expect(await told()).toHaveLength(2);
