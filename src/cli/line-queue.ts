@@ -29,13 +29,29 @@ export function openLineQueue(descriptor: number, onDropped: (lines: number) => 
 }
 
 /** A full disk loses the line: the program must not fail because of its log. */
-export function writeTo(descriptor: number, line: string): void {
+function writeTo(descriptor: number, line: string): void {
   try {
     writeSync(descriptor, line);
   } catch {
     // The log itself failed, so there is nowhere to report it.
   }
 }
+
+/** Writes a line, and waits for a reader that is slow. Like `writeTo`, it loses the line if it cannot be written. */
+export function writeWhole(descriptor: number, line: string): void {
+  for (let rest = Buffer.from(line); rest.length > 0; )
+    try {
+      rest = rest.subarray(writeSync(descriptor, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
+      Atomics.wait(NEVER_NOTIFIED, 0, 0, FULL_PIPE_MS);
+    }
+}
+
+const NEVER_NOTIFIED = new Int32Array(new SharedArrayBuffer(4));
+
+/** How soon to try a full pipe again. */
+const FULL_PIPE_MS = 10;
 
 /** @internal */
 export function queueTo(socket: Socket, onDropped: (lines: number) => void): LineQueue {

@@ -5,10 +5,11 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { queueTo } from '../../src/cli/line-queue.ts';
 import { SERVE_TOKEN, serving } from './serving.ts';
-import { folder, MAIN, mirrorFile, NODE } from './setup.ts';
+import { folder, MAIN, mirrorFile, NODE, ROOT } from './setup.ts';
 
 /** Starts `obsync serve` with its log in this file, and waits for its URL. */
 async function loggingTo(path: string, ...args: readonly string[]) {
@@ -76,6 +77,20 @@ describe('a log on a full disk', () => {
       stdio: ['ignore', 'ignore', full],
     });
     expect(await once(child, 'exit')).toEqual([2, null]);
+  });
+});
+
+describe('a JSON log whose reader is slow', () => {
+  test('it arrives whole, line by line', async () => {
+    const script = `import { createLog } from ${JSON.stringify(join(ROOT, 'src/cli/log.ts'))};
+      process.stderr;
+      const log = createLog({ level: 'info', format: 'json' });
+      for (let i = 0; i < 300; i++) log.info({ i }, 'x'.repeat(6000));`;
+    const child = spawn(NODE, ['--input-type=module', '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] });
+    // The pipe is full before anything is read.
+    await vi.waitFor(() => expect(child.stderr.readableLength).toBeGreaterThan(60_000), 60_000);
+    const lines = (await text(child.stderr)).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 300 }, (_, i) => i));
   });
 });
 
