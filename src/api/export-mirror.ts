@@ -127,10 +127,23 @@ interface ExportPlace {
 
 async function exportTo(place: ExportPlace, { mirror, settings, watch }: MirrorExport): Promise<ExportReport> {
   const { connection } = mirror;
-  const relations = relationsOf(settings.tables, settings.views);
   // All statements until its end read the same state of the mirror.
   connection.exec('begin');
-  const environments = environmentsOf(connection, settings.environments);
+  try {
+    const environments = environmentsOf(connection, settings.environments);
+    return await exportAsOf(environments, place, { mirror, settings, watch });
+  } finally {
+    // An upload follows, and a reader keeps the log of the mirror from shrinking.
+    if (connection.inTransaction) connection.exec('rollback');
+  }
+}
+
+async function exportAsOf(
+  environments: ReturnType<typeof environmentsOf>,
+  place: ExportPlace,
+  { mirror: { connection }, settings, watch }: MirrorExport,
+): Promise<ExportReport> {
+  const relations = relationsOf(settings.tables, settings.views);
   const { lock, path, previous } = openTarget(place);
   try {
     const instant = exportInstant(environments);

@@ -32,6 +32,17 @@ describe('an export to object storage', () => {
     }
   });
 
+  test('does not keep the log of the mirror from shrinking while objects are written', async () => {
+    const [mirror, store] = [smallMirror(), createMemoryStore()];
+    const busy: unknown[] = [];
+    store.before = (operation) => {
+      if (operation === 'write') busy.push(mirror.connection.pragma('wal_checkpoint(truncate)'));
+    };
+    change(mirror);
+    await exportToBucket(mirror, store, { tables: ['assets'] });
+    expect(busy[0]).toEqual([{ busy: 0, log: 0, checkpointed: 0 }]);
+  });
+
   test('views.sql reads the objects', async () => {
     const [mirror, store] = [smallMirror(), createMemoryStore()];
     await exportToBucket(mirror, store, { tables: ['assets'] });
