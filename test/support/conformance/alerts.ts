@@ -197,15 +197,29 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toHaveLength(1);
     });
 
-    test('an open alert is repeated when its reminder is due, unless it is snoozed; a daily one 10 minutes early', async () => {
-      await furnish({ remindSeconds: 86_400 });
+    test.each([
+      [3600, 180],
+      [86_400, 600],
+    ])('a reminder every %i s may come %i s early', async (remindSeconds, earlySeconds) => {
+      await furnish({ remindSeconds });
       await results({ t1: 'PASS' });
       await results({ t1: 'FAIL' }, 'x2');
       await told();
-      bench.setClock(addSeconds(addDays(START, 1), -601));
+      const dueAt = addSeconds(START, remindSeconds - earlySeconds);
+      bench.setClock(addSeconds(dueAt, -1));
       await results({ t1: 'FAIL' }, 'x2');
       expect(await told()).toEqual([]);
-      bench.setClock(addSeconds(addDays(START, 1), -599));
+      bench.setClock(addSeconds(dueAt, 1));
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await told()).toEqual(['remind: Test t1 fails on a1 (e)']);
+    });
+
+    test('an open alert is repeated when its reminder is due, unless it is snoozed', async () => {
+      await furnish({ remindSeconds: 3600 });
+      await results({ t1: 'PASS' });
+      await results({ t1: 'FAIL' }, 'x2');
+      await told();
+      bench.setClock(addDays(START, 1));
       await results({ t1: 'FAIL' }, 'x2');
       expect(await told()).toEqual(['remind: Test t1 fails on a1 (e)']);
       const [open] = await bench.rows('alerts', ['id', 'subject']);
