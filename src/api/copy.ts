@@ -1,12 +1,12 @@
 import type { CopyEvent, CopyReport } from '../destination/copy-mirror.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { readOption, readText } from '../settings/option-error.ts';
+import { readOption, requireText } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed, ProgressOptions } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
-/** Its events are the tables that are copied. A copy that is stopped is removed. */
+/** `onProgress` receives an event for each table. If the copy is stopped, what was copied is removed. */
 export interface CopyOptions extends MirrorOptions, ProgressOptions<CopyEvent>, OptionsNamed<'allowNetworkFs'> {
   /** The destination: a new file, or an address in PostgreSQL that contains no mirror yet. */
   readonly to: string;
@@ -21,7 +21,7 @@ export async function copy(options: CopyOptions): Promise<CopyReport> {
   checkOptions(options);
   const { allowNetworkFs } = options;
   const db = givenAddress(options);
-  const to = readText('to', options.to, 'no destination for the copy: name one with --to');
+  const to = requireText('to', options.to, 'no destination for the copy: name one with --to');
   readOption('to', () => addressOf(to));
   refuseNetworkFs({ db: to, allowNetworkFs });
   return withRunThread((thread) => thread.run('copy', { db, to }, options));

@@ -7,7 +7,7 @@ import { SERVICE_CHECKS } from './doctor/service-checks.ts';
 import { askService, type ServiceFacts } from './doctor/service-facts.ts';
 import type { CheckVerdict, DoctorCheck } from './doctor/verdict.ts';
 
-/** Its events are the checks, each when it is done; those that need no network come first. */
+/** `onProgress` receives each check when it is done; those that need no network come first. */
 export interface DoctorOptions extends CheckedOptions, ProgressOptions<DoctorEvent> {}
 
 export interface CheckReport extends CheckVerdict {

@@ -1,12 +1,12 @@
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { readChoice, readNumber, readText } from '../settings/option-error.ts';
+import { readChoice, readNumber, requireText } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ProgressOptions } from '../settings/options.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
-/** Its events are the tables that are written. If an export is stopped, the previous one stays. */
+/** `onProgress` receives an event for each table. If the export is stopped, the previous one stays. */
 export interface ExportOptions
   extends ProgressOptions<ExportEvent>,
     OptionsNamed<'db' | 'dbFile' | 'replica' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
@@ -26,7 +26,7 @@ export async function exportMirror(options: ExportOptions): Promise<ExportReport
 
 function exportSettings(options: ExportOptions): ExportSettings {
   checkOptions(options);
-  const to = readText('to', options.to, 'no folder to export to: name one with --to');
+  const to = requireText('to', options.to, 'no folder to export to: name one with --to');
   return {
     db: givenAddress(options),
     replica: options.replica,

@@ -1,11 +1,11 @@
 import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { readText } from '../settings/option-error.ts';
+import { requireText } from '../settings/option-error.ts';
 import type { MirrorOptions, ProgressOptions } from '../settings/options.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
-/** Its events are the refreshes. */
+/** `onProgress` receives an event for each refresh. Only `signal` ends the copy. */
 export interface FollowOptions extends MirrorOptions, ProgressOptions<ReplicaEvent> {
   /** The file of the replica. */
   readonly to: string;
@@ -15,6 +15,6 @@ export interface FollowOptions extends MirrorOptions, ProgressOptions<ReplicaEve
 export async function followMirror(options: FollowOptions): Promise<void> {
   checkOptions(options);
   const db = givenAddress(options);
-  const replica = readText('to', options.to, 'no file for the replica: name one with --to');
+  const replica = requireText('to', options.to, 'no file for the replica: name one with --to');
   await withRunThread((thread) => thread.run('follow', { db, replica }, options));
 }

@@ -13,7 +13,7 @@ import { builtPage } from '../server/built-page.ts';
 import { openMirrorReads } from '../server/mirror-reads.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError, readNumber, readOption, readText } from '../settings/option-error.ts';
+import { OptionError, readNumber, readOption, requireText } from '../settings/option-error.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { openStore } from './open-store.ts';
@@ -74,7 +74,7 @@ export async function makeReport(
 
 /** The file to write; of a symbolic link, its target. @throws OptionError */
 function resolveTarget(given: string): string {
-  const to = readText('to', given, 'no file to write to: name one with --to');
+  const to = requireText('to', given, 'no file to write to: name one with --to');
   readOption('to', () => refuseNoParent(to, 'file'));
   if (!existsSync(to)) return resolve(to);
   if (statSync(to).isFile()) return realpathSync(to);

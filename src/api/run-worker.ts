@@ -87,12 +87,14 @@ function createPorts(
       const about = { account: account.name, environment: environment.name };
       const onProgress = (event: SyncEvent): void => {
         switch (event.type) {
+          case 'environments':
+          case 'stream':
+          case 'ended':
+            break;
           case 'alerts':
             emit({ ...about, ...event });
             break;
-          case 'wait':
-          case 'request':
-          case 'unshared':
+          default:
             emit({ type: 'source', ...about, event });
         }
       };

@@ -12,7 +12,7 @@ import type { ApiOptions } from './prepare-server.ts';
 /** How long requests in progress may take when the server closes: R27 allows 5 seconds for the whole stop. */
 const PATIENCE_MS = 3000;
 
-/** A signal closes the server. */
+/** `signal` closes the server. */
 export interface ServeOptions extends ApiOptions, StopOptions, OptionsNamed<'host' | 'port'> {}
 
 export interface RunningServer {

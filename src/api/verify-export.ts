@@ -1,6 +1,6 @@
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { readText } from '../settings/option-error.ts';
+import { requireText } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed, StopOptions } from '../settings/options.ts';
 import type { VerifyExportReport } from './compare-export.ts';
 import { withRunThread } from './thread/in-thread.ts';
@@ -15,6 +15,6 @@ export async function verifyExport(options: VerifyExportOptions): Promise<Verify
   checkOptions(options);
   const db = givenAddress(options);
   const { replica } = options;
-  const against = readText('against', options.against, 'no export folder: name one with --against');
+  const against = requireText('against', options.against, 'no export folder: name one with --against');
   return withRunThread((thread) => thread.run('verifyExport', { db, replica, against }, options));
 }

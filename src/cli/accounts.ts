@@ -16,13 +16,13 @@ import { reportCommand } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, secondText } from './words.ts';
 
-const add = reportCommand(addIt, (report) => {
+const add = reportCommand(addFrom, (report) => {
   const { account, schema, replaced } = report;
   const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
   return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
 });
 
-async function addIt(args: CommandArguments) {
+async function addFrom(args: CommandArguments) {
   const { drop: _, ...options } = libraryOptions<AddAccountOptions & { drop: unknown }>(args);
   return addAccount({ ...options, name: nameIn(args) });
 }

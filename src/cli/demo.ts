@@ -12,7 +12,7 @@ import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, widthOf } from './command.ts';
 import { printFailure } from './print-failure.ts';
-import { showing, watchRun } from './progress-view.ts';
+import { watchRun, withView } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { exitCodeOfSignal, type StopRequest, stopOnSignals } from './signals.ts';
 import { exitCodeAfter } from './sync.ts';
@@ -91,7 +91,7 @@ async function failed(summary: RunSummary, { stop, io, args }: DemoRuns): Promis
 async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunSummary> {
   const service = { baseUrl, token: TOKEN, shareQuota: false, allowNetworkFs: args['allowNetworkFs'] === true };
   const options = { ...service, db, history: true, signal: stop.signal };
-  return showing(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
+  return withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
 }
 
 const CHANGE_INTERVAL_MS = 4000;

@@ -4,14 +4,14 @@ import type { CommandAction } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { renderForecast } from './plan-view.ts';
 import { printReport } from './print-report.ts';
-import { showing, watchRun } from './progress-view.ts';
+import { watchRun, withView } from './progress-view.ts';
 import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 
 export const plan: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal };
-    const report = await showing(await watchRun(io, args), (onProgress) => forecast({ ...options, onProgress }));
+    const report = await withView(await watchRun(io, args), (onProgress) => forecast({ ...options, onProgress }));
     printReport(report, args, io, renderForecast);
     return 0;
   } catch (error) {

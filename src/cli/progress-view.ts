@@ -35,7 +35,7 @@ export async function watchRun(io: CommandIo, args: CommandArguments): Promise<P
 }
 
 /** Shows work while it lasts. */
-export async function showing<Done, Event>(
+export async function withView<Done, Event>(
   { onProgress, end }: ProgressView<Event>,
   work: (onProgress: (event: Event) => void) => Promise<Done>,
 ): Promise<Done> {

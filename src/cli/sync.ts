@@ -5,7 +5,7 @@ import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
-import { showing, watchRun } from './progress-view.ts';
+import { watchRun, withView } from './progress-view.ts';
 import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
 import { hasTable, problems, renderSummary } from './summary-view.ts';
 
@@ -14,7 +14,7 @@ export const sync: CommandAction = async (args, io) => {
   io.limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal };
-    const summary = await showing(await watchRun(io, args), (onProgress) => run({ ...options, onProgress }));
+    const summary = await withView(await watchRun(io, args), (onProgress) => run({ ...options, onProgress }));
     await show(summary, args, io);
     return exitCodeAfter(summary, stop.received());
   } finally {

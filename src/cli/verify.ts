@@ -5,7 +5,7 @@ import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
-import { showing } from './progress-view.ts';
+import { withView } from './progress-view.ts';
 import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
@@ -13,7 +13,7 @@ export const verify: CommandAction = (args, io) =>
   untilSignal(args, io, LONG_WRITE, async ({ signal, received }) => {
     io.limitHeap();
     const options = { ...serviceOptions(args, io), signal };
-    const report = await showing(await watchVerify(io, args), (onProgress) => compare({ ...options, onProgress }));
+    const report = await withView(await watchVerify(io, args), (onProgress) => compare({ ...options, onProgress }));
     await show(report, args, io);
     return exitCodeOfReport(report, received());
   });

@@ -6,8 +6,8 @@ import { alertsText } from './progress-state.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 
 export const worker: CommandAction = (args, io) => {
-  const stopped = { log: io.log(logSettings(args)), cutOff: 'syncs: other workers take over their jobs' };
-  return runUntilStopped(args, io, stopped, async ({ signal, log }) => {
+  const ending = { log: io.log(logSettings(args)), cutOff: 'syncs: other workers take over their jobs' };
+  return runUntilStopped(args, io, ending, async ({ signal, log }) => {
     io.limitHeap();
     await runWorker({ ...libraryOptions<WorkOptions>(args), signal, onProgress: (event) => logEvent(log, event) });
   });

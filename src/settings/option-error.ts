@@ -24,8 +24,8 @@ export function readOption<T>(option: string, read: () => T): T {
   }
 }
 
-/** A text that must be given. @throws OptionError with this `refusal` if it is not */
-export function readText(name: string, given: unknown, refusal: string): string {
+/** A required text. @throws OptionError with this `refusal` if it is missing */
+export function requireText(name: string, given: unknown, refusal: string): string {
   if (typeof given === 'string' && given !== '') return given;
   throw new OptionError(name, refusal);
 }

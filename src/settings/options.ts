@@ -62,7 +62,7 @@ export interface ServiceOptions
   readonly shareQuota?: boolean | undefined;
 }
 
-/** Its events are requests, waits, the environments, and the progress and end of each stream. */
+/** `onProgress` receives requests, waits, the environments, and the progress and end of each stream. */
 export interface SyncOptions
   extends ServiceOptions,
     ProgressOptions<SyncEvent>,

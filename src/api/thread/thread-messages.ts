@@ -32,6 +32,7 @@ export type ThreadJob = {
   [Name in keyof ThreadJobs]: { readonly name: Name; readonly settings: Parameters<ThreadJobs[Name]>[0] };
 }[keyof ThreadJobs];
 
+/** If an event has an `error`, it is an `Error`, a string or null. */
 export type JobEvent = SyncEvent | VerifyEvent | ExportEvent | CopyEvent | ReplicaEvent;
 
 export type JobReply =
