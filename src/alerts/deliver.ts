@@ -51,9 +51,11 @@ type UrlChannel = Pick<AlertChannel, 'name'> & { readonly url: string };
 /** `ca`: additional certificates, in PEM. */
 export function openSender(ca: string | null): ChannelSender {
   const dispatchers = new Map<string, ReturnType<typeof openDispatcher>>();
+  const closed = new AbortController();
   const dispatcherOf = ({ name }: Pick<AlertChannel, 'name'>, origin: string) => {
     const proxies = proxiesOf(origin, process.env);
-    const opened = dispatchers.get(name) ?? openDispatcher({ proxies, ca, concurrency: 1, timeoutMs: DELIVERY_MS });
+    const options = { proxies, ca, concurrency: 1, timeoutMs: DELIVERY_MS };
+    const opened = dispatchers.get(name) ?? openDispatcher(options, closed.signal);
     dispatchers.set(name, opened);
     return opened;
   };
@@ -71,7 +73,10 @@ export function openSender(ca: string | null): ChannelSender {
       const headers = { 'content-type': 'text/plain; charset=utf-8' };
       await post({ address: target.href, body, headers }, dispatcherOf(channel, target.origin), limited(stop));
     },
-    close: async () => void (await Promise.all([...dispatchers.values()].map((each) => each.destroy()))),
+    async close() {
+      closed.abort();
+      await Promise.all([...dispatchers.values()].map((each) => each.destroy()));
+    },
   };
 }
 

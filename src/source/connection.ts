@@ -40,7 +40,7 @@ export interface SourceConnection {
   readonly limiter: RateLimiter;
   /** The path of the base URL, before `/public/beta`. */
   readonly prefix: string;
-  /** Aborts the requests in flight. */
+  /** Aborts the requests in flight, and connections that are still being made. */
   readonly inFlightAbort: AbortController;
   readonly closed: AbortController;
   times: ServerTimes;
@@ -76,10 +76,11 @@ export function connect(options: HttpSourceOptions): SourceConnection {
   }
   const { origin, pathname } = new URL(options.baseUrl);
   const health = new ServiceHealth();
+  const inFlightAbort = new AbortController();
   return {
     options,
     http: {
-      dispatcher: openDispatcher(options),
+      dispatcher: openDispatcher(options, inFlightAbort.signal),
       origin,
       headers: headersOf(options),
       timeoutMs: options.timeoutMs,
@@ -89,7 +90,7 @@ export function connect(options: HttpSourceOptions): SourceConnection {
     health,
     limiter: new RateLimiter(options, health),
     prefix: pathname.replace(/\/+$/, ''),
-    inFlightAbort: new AbortController(),
+    inFlightAbort,
     closed: new AbortController(),
     times: NO_TIMES,
     firstReadingMs: null,

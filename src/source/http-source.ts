@@ -42,6 +42,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
       options.signal.removeEventListener('abort', onSignal);
       connection.closed.abort();
       limiter.stop(new SyncError('run', 'The source is closed.'));
+      connection.inFlightAbort.abort();
       await connection.http.dispatcher.destroy();
       await limiter.close();
     },
