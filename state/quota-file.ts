@@ -46,8 +46,7 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
     connection = null;
   };
   /** A damaged file, for example after a power failure, holds nothing of value. */
-  const recreate = (): void => {
-    close();
+  const remove = (): void => {
     for (const suffix of ['', '-journal']) rmSync(options.path() + suffix, { force: true });
   };
   return {
@@ -56,9 +55,13 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
         try {
           return changeRow(opened(), options, quotaChange);
         } catch (error) {
-          if (isDamaged(error) && tries === 1) recreate();
-          else if (isBusy(error) && tries < MAX_TRIES) await sleepFor(BUSY_MS * Math.random());
-          else throw error;
+          if (isBusy(error) && tries < MAX_TRIES) await sleepFor(BUSY_MS * Math.random());
+          else {
+            // Another process may have replaced the file: the next try opens the new one.
+            close();
+            if (!isDamaged(error) || tries > 2) throw error;
+            if (tries === 2) remove();
+          }
         }
       }
     },

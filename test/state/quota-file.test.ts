@@ -1,7 +1,7 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
 import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota/quota-state.ts';
 import { resumedWindow } from '../../src/core/quota/rate-window.ts';
@@ -87,6 +87,31 @@ test.each([
   writeFileSync(path, damaged(readFileSync(path)));
   const keeper = open(path);
   expect((await seen(keeper)).state).toEqual(UNKNOWN_QUOTA);
+});
+
+describe('a file that another process replaced', () => {
+  const spent = { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] };
+
+  test('because it was damaged is shared with it (R23)', async () => {
+    const path = place();
+    const [one, other] = [open(path), open(path)];
+    await put(one, UNKNOWN_QUOTA);
+    await put(other, UNKNOWN_QUOTA);
+    writeFileSync(path, 'no database at all, '.repeat(500));
+    await put(one, spent);
+    expect((await seen(other)).state).toEqual(spent);
+    expect((await seen(one)).state).toEqual(spent);
+  });
+
+  test('because it was deleted is shared with it after one failed change (R23)', async () => {
+    const path = place();
+    const [one, other] = [open(path), open(path)];
+    await put(other, UNKNOWN_QUOTA);
+    rmSync(path);
+    await put(one, spent);
+    await expect(put(other, UNKNOWN_QUOTA)).rejects.toThrow('readonly');
+    expect((await seen(other)).state).toEqual(spent);
+  });
 });
 
 test('the file is in the state folder of the user (XDG)', () => {
