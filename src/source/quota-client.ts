@@ -22,7 +22,7 @@ export interface QuotaClient {
   readonly nowMs: () => number;
   /** What an earlier run left, with its end by this process's clock; null if unknown. */
   resumed: { readonly remaining: number; readonly resetAtMs: number } | null;
-  /** When the first permit was requested, by the keeper's clock; null before. */
+  /** When the first permit was requested, by this process's clock, since the keeper's may be set; null before. */
   begunMs: number | null;
   /** The window as last seen. */
   window: RateWindow;
@@ -68,13 +68,13 @@ export async function requestPermit(client: QuotaClient): Promise<QuotaPermit> {
   const id = `${user.owner}/${++client.permitCount}`;
   awaited.add(id);
   const requestedMs = nowMs();
-  const { permit, atMs } = await keeper.change((state, atMs) => {
+  const permit = await keeper.change((state, atMs) => {
     const known = client.begunMs === null ? beginWithQuota(state, beginning(client, atMs), atMs) : state;
     const taken = takePermit(known, { id, user }, atMs);
     see(client, taken.state.window, atMs);
-    return { state: taken.state, result: { permit: taken.permit, atMs } };
+    return { state: taken.state, result: taken.permit };
   });
-  client.begunMs ??= atMs;
+  client.begunMs ??= nowMs();
   if (permit.kind !== 'go') awaited.delete(id);
   // This process was suspended meanwhile, and others may have presumed it dead.
   if (permit.kind !== 'go' || nowMs() - requestedMs < user.lifetimeMs) return permit;
@@ -121,9 +121,9 @@ export function quotaNowMs({ nowMs, aheadMs }: QuotaClient): number {
 }
 
 /** The window as last seen; its refusals only count since this source began. */
-export function windowOf({ window, begunMs }: QuotaClient): RateWindow {
+export function windowOf({ window, begunMs, aheadMs }: QuotaClient): RateWindow {
   const { refusedSinceMs } = window;
   return refusedSinceMs === null || begunMs === null
     ? window
-    : { ...window, refusedSinceMs: Math.max(refusedSinceMs, begunMs) };
+    : { ...window, refusedSinceMs: Math.max(refusedSinceMs, begunMs + aheadMs) };
 }

@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { fileKeeper } from '../../state/quota-file.ts';
 import type { Reply } from '../support/api-server.ts';
+import { testFolder } from '../support/test-folder.ts';
 import { always, answerWith } from './nock-setup.ts';
-import { ASSETS, failureOf, pages, quota, refusal } from './setup.ts';
+import { ASSETS, failureOf, pages, quota, refusal, virtualTime } from './setup.ts';
 
 describe('the quota', () => {
   test('nothing waits for the reset if there is nothing left to send (R23)', async () => {
@@ -79,6 +82,22 @@ describe('the longest wait', () => {
     const { requests, source, time } = answerWith([always(refusal('2'))], { maxWaitMs: 5000 });
     expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
     expect(time.slept).toEqual([2000, 2000, 2000]);
+    expect(requests).toHaveLength(4);
+  });
+
+  test('a clock that is set back meanwhile does not make it longer (R1, R23)', async () => {
+    const time = virtualTime();
+    const path = join(testFolder(), 'quota.db');
+    const midnightMs = Date.parse('2026-11-20T00:00:00Z');
+    let setMs = 0;
+    const now = () => ({ wallMs: midnightMs + setMs + time.clock.nowMs(), uptimeMs: time.clock.nowMs() });
+    const quotaKeeper = fileKeeper({ path: () => path, account: 'one', now });
+    const refuse = () => {
+      if (requests.length === 2) setMs = -3_600_000;
+      return refusal('2');
+    };
+    const { requests, source } = answerWith([always(refuse)], { ...time, quotaKeeper, maxWaitMs: 5000 });
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
     expect(requests).toHaveLength(4);
   });
 
