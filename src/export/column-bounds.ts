@@ -14,9 +14,11 @@ export function createBounds({ kind, columns, envColumn, order, timeColumn }: Ex
     add(rows: readonly CellRow[]): void {
       for (const [at, { name, type }] of columns.entries()) {
         if (!bounded.includes(name)) continue;
-        const isTime = type === 'timestamp';
-        const [first, last] = isTime ? extremes(rows, at) : [rows[0]?.[at], rows.at(-1)?.[at]];
-        found.set(name, wider(found.get(name), [String(first), String(last)], isTime));
+        const before = found.get(name);
+        const [first, last] = [rows[0]?.[at], rows.at(-1)?.[at]];
+        // Keys come in byte order, times in any.
+        const bounds: ValueBounds = [before?.[0] ?? String(first), String(last)];
+        found.set(name, type === 'timestamp' ? extremes(rows, at, before) : bounds);
       }
     },
     result: (): ColumnBounds => Object.fromEntries(found),
@@ -24,19 +26,12 @@ export function createBounds({ kind, columns, envColumn, order, timeColumn }: Ex
 }
 
 /** Instants are texts of one width. */
-function extremes(rows: readonly CellRow[], at: number): ValueBounds {
-  let [least, greatest] = ['~', ''];
+function extremes(rows: readonly CellRow[], at: number, before: ValueBounds = ['~', '']): ValueBounds {
+  let [least, greatest] = before;
   for (const row of rows) {
     const value = String(row[at]);
     if (value < least) least = value;
     if (value > greatest) greatest = value;
   }
   return [least, greatest];
-}
-
-/** Keys come in byte order. */
-function wider(before: ValueBounds | undefined, [least, greatest]: ValueBounds, isTime: boolean): ValueBounds {
-  if (before === undefined) return [least, greatest];
-  if (!isTime) return [before[0], greatest];
-  return [least < before[0] ? least : before[0], greatest > before[1] ? greatest : before[1]];
 }
