@@ -36,7 +36,7 @@ export function* batchesOf(
     const isCut = isCuttable && isFull(surveyed.rows - inSegment);
     if (batch === null || isNewSegment || isCut || batch.rows.length >= MAX_ROWS || characters >= MAX_CHARACTERS) {
       if (batch !== null) yield batch;
-      batch = { surveyed, rows: [], newFileFrom: isNewSegment ? surveyed.segment.from : isCut ? value : undefined };
+      batch = { surveyed, rows: [], newFileFrom: isNewSegment ? surveyed.from : isCut ? value : undefined };
       characters = 0;
     }
     batch.rows.push(row);

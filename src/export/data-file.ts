@@ -59,7 +59,7 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
       const path = `${partition}/${dataName(folder, sha256)}`;
       folder.files.rename(temporary, join(folder.path, path));
       folder.created(path);
-      const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };
+      const place = { path, table: exportRelation.name, env_id: segment.env_id, month: segment.month, from };
       const digests = { sha256, ...measure.result(), bounds: bounds.result() };
       const { joins } = segment;
       return { ...place, rows: measure.changes.rows, bytes: size.bytes, ...digests, ...(joins[0] && { joins }) };

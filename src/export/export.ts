@@ -27,7 +27,7 @@ import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifest
 import { continuesFrom } from './mirror-scope.ts';
 import { readerOf } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
-import { newPartition, type SegmentReader, type SurveyedSegment } from './segment.ts';
+import { inPlace, newPartition, type SegmentReader, type SurveyedSegment } from './segment.ts';
 import { tableFiles, unsharedPaths } from './table-folders.ts';
 import { VIEWS_NAME, viewsSql } from './views-sql.ts';
 import { yieldToSignal } from './yield-to-signal.ts';
@@ -174,21 +174,8 @@ async function exportNoRows(
 }
 
 /** A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror. */
-async function isUnchanged(
-  { path, files }: ExportFolder,
-  { segment: { file }, changes }: SurveyedSegment,
-): Promise<boolean> {
+async function isUnchanged({ path, files }: ExportFolder, { file, changes }: SurveyedSegment): Promise<boolean> {
   return file !== null && file.changes === changes && (await isIntact(path, file, files));
-}
-
-/** By month, then by range. */
-function inPlace(a: ExportedFile, b: ExportedFile): number {
-  return compare(a.month, b.month) || compare(a.from, b.from);
-}
-
-/** In SQLite's order, which compares bytes; null comes first. */
-function compare(a: string | null, b: string | null): number {
-  return Buffer.compare(Buffer.from(a ?? ''), Buffer.from(b ?? ''));
 }
 
 async function writeSegments(
@@ -209,7 +196,7 @@ async function writeSegments(
     for (const { surveyed, rows, newFileFrom } of batchesOf(reader.rows(segments), reader.cutValue, isFull)) {
       if (newFileFrom !== undefined) {
         if (file !== null) written.push(file.finish());
-        file = createDataFile(folder, { exportRelation: relation, segment: surveyed.segment, from: newFileFrom });
+        file = createDataFile(folder, { exportRelation: relation, segment: surveyed, from: newFileFrom });
       }
       file?.add(rows);
       await yieldToSignal(signal);

@@ -1,5 +1,5 @@
 import type { ExportedFile } from './manifest.ts';
-import type { ExportSegment, SurveyedSegment } from './segment.ts';
+import type { SurveyedSegment } from './segment.ts';
 
 /** How many small files the newest month of a history may have; older months have one at most. */
 const MAX_SMALL = 8;
@@ -15,10 +15,10 @@ export function segmentsToWrite(
   targetBytes: number,
 ): { kept: readonly ExportedFile[]; segments: readonly SurveyedSegment[] } {
   const isSmall = (each: SurveyedSegment): boolean => bytesOf(each) < targetBytes / 2;
-  const isHistory = surveyed.some(({ segment }) => segment.month !== null);
+  const isHistory = surveyed.some(({ month }) => month !== null);
   const runs = isHistory
-    ? [...Map.groupBy(surveyed, ({ segment }) => segment.month)].flatMap(([month, ofMonth]) => {
-        const isNewest = month === surveyed.at(-1)?.segment.month;
+    ? [...Map.groupBy(surveyed, ({ month }) => month)].flatMap(([month, ofMonth]) => {
+        const isNewest = month === surveyed.at(-1)?.month;
         return runsOf(ofMonth, (each) => !changed.has(each) && isSmall(each), targetBytes).filter(
           (run) => run.length >= (isNewest ? MAX_SMALL : 2),
         );
@@ -29,7 +29,7 @@ export function segmentsToWrite(
   const inRuns = new Set(joined.flat());
   const others = surveyed.filter((each) => !inRuns.has(each));
   return {
-    kept: others.filter((each) => !changed.has(each)).flatMap(({ segment }) => segment.file ?? []),
+    kept: others.filter((each) => !changed.has(each)).flatMap(({ file }) => file ?? []),
     segments: [...others.filter((each) => changed.has(each)), ...joined.map((run) => join(run, isHistory))],
   };
 }
@@ -68,12 +68,12 @@ function shrunkRuns(
 
 function join(run: readonly SurveyedSegment[], isUnchanged: boolean): SurveyedSegment {
   const [first, last] = [run[0], run.at(-1)] as [SurveyedSegment, SurveyedSegment];
-  const joins = isUnchanged ? run.flatMap(({ segment }) => segment.file?.path ?? []) : [];
-  const segment: ExportSegment = { ...first.segment, to: last.segment.to, file: null, joins };
-  return { segment, rows: run.reduce((sum, { rows }) => sum + rows, 0), changes: '' };
+  const joins = isUnchanged ? run.flatMap(({ file }) => file?.path ?? []) : [];
+  const rows = run.reduce((sum, each) => sum + each.rows, 0);
+  return { ...first, to: last.to, file: null, joins, rows, changes: '' };
 }
 
 /** What the segment has now, estimated from its last file; a new one may be of any size. */
-function bytesOf({ segment: { file }, rows }: SurveyedSegment): number {
+function bytesOf({ file, rows }: SurveyedSegment): number {
   return file === null ? Number.POSITIVE_INFINITY : (rows * file.bytes) / Math.max(1, file.rows);
 }

@@ -20,12 +20,12 @@ const MAX_BYTES = 200;
  * The folder of a partition, relative to the export's: the environment, percent-encoded, and the month. Readers would
  * take `env_id=…` for a second column of that name, and they skip names that begin with a dot or an underscore.
  */
-export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
-  if (envId === null) return table;
-  const encoded = encodeURIComponent(envId)
+export function partitionPath(table: string, { env_id, month }: Pick<ExportSegment, 'env_id' | 'month'>): string {
+  if (env_id === null) return table;
+  const encoded = encodeURIComponent(env_id)
     .replaceAll(/[!'()*~]|^[._]|\.$/g, percentEncoded)
     .replace(DEVICE, (name) => `${percentEncoded(name.slice(0, 1))}${name.slice(1)}`);
-  const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${hash('sha256', envId)}`;
+  const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${hash('sha256', env_id)}`;
   return [table, value, ...(month === null ? [] : [month])].join('/');
 }
 

@@ -3,9 +3,9 @@ import type { CellRow } from './cell.ts';
 import type { ExportedFile } from './manifest.ts';
 import type { ExportRelation } from './relation.ts';
 import {
-  type ChangeFingerprint,
   createFingerprint,
   type ExportSegment,
+  inPlace,
   newPartition,
   type SegmentReader,
   type SurveyedSegment,
@@ -30,7 +30,7 @@ export function historyReader(
   return {
     survey(files) {
       const finder = segmentFinder(files, envId);
-      const fingerprints = new Map<ExportSegment, ChangeFingerprint>();
+      const fingerprints = new Map<ExportSegment, ReturnType<typeof createFingerprint>>();
       const statement = connection.prepare(
         `select ${month}, ${quotedNames(changeColumns)} from ${quoteName(name)} where env_id = ?`,
       );
@@ -41,7 +41,7 @@ export function historyReader(
         fingerprint.add(values);
       }
       return [...fingerprints]
-        .map(([segment, each]) => ({ segment: finder.bounded(segment), rows: each.rows, changes: each.text() }))
+        .map(([segment, each]) => ({ ...finder.bounded(segment), rows: each.rows, changes: each.text() }))
         .sort(inPlace);
     },
     *rows(surveyed) {
@@ -54,7 +54,7 @@ export function historyReader(
             and t.mirrored_at >= s.low and (s.high is null or t.mirrored_at < s.high)
           where t.env_id = ? order by s.segment, t.mirrored_at, ${quotedNames(order)} limit -1) o
         cross join ${quoteName(name)} t on t.rowid = o.number`);
-      const ranges = surveyed.map(({ segment }) => [segment.month, segment.from ?? '', segment.to]);
+      const ranges = surveyed.map(({ month, from, to }) => [month, from ?? '', to]);
       for (const [i, ...row] of statement.raw().iterate(JSON.stringify(ranges), envId) as Iterable<
         [number, ...CellRow]
       >)
@@ -62,11 +62,6 @@ export function historyReader(
     },
     cutValue: (row) => String(row[at]),
   };
-}
-
-function inPlace({ segment: a }: SurveyedSegment, { segment: b }: SurveyedSegment): number {
-  const [one, other] = [`${a.month} ${a.from ?? ''}`, `${b.month} ${b.from ?? ''}`];
-  return one < other ? -1 : Number(one > other);
 }
 
 /** Finds the segment of a row: the one of a file, or a new one for rows that changed after all those in files (R21). */

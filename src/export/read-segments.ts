@@ -13,36 +13,17 @@ import {
 import { quotedNames, quoteName } from './sql-names.ts';
 
 export function readerOf(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
-  if (relation.kind === 'view') return viewReader(connection, relation, envId);
   return relation.timeColumn === null
     ? listReader(connection, relation, envId)
     : historyReader(connection, relation, relation.timeColumn, envId);
 }
 
-/** SQLite computes a whole view for any range of it, so a view has one file. */
-function viewReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
-  const { name, columns, order, envColumn } = relation;
-  const all = quotedNames(columns.map((column) => column.name));
-  const read = (end = ''): Iterable<CellRow> =>
-    connection
-      .prepare(`select ${all} from ${quoteName(name)} where ${quoteName(envColumn)} = ?${end}`)
-      .raw()
-      .iterate(envId) as Iterable<CellRow>;
-  return {
-    survey([file]) {
-      const whole = surveyed({ ...newPartition(envId, null), file: file ?? null }, read());
-      return whole.rows === 0 ? [] : [whole];
-    },
-    *rows([whole]) {
-      if (whole !== undefined) for (const row of read(` order by ${quotedNames(order)}`)) yield [whole, row];
-    },
-    cutValue: () => null,
-  };
-}
-
-/** Without a time, segments are key ranges, which an index finds. */
+/**
+ * Without a time, segments are key ranges, which an index finds. SQLite computes a whole view for any range of it, so a
+ * view has one file.
+ */
 function listReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
-  const { name, columns, order, envColumn, changeColumns } = relation;
+  const { name, kind, columns, order, envColumn, changeColumns } = relation;
   const first = order[0] ?? envColumn;
   const range = ({ from, to }: ExportSegment) => {
     const bounds = [...(from === null ? [] : [['>=', from]]), ...(to === null ? [] : [['<', to]])];
@@ -65,14 +46,14 @@ function listReader(connection: Database, relation: ExportRelation, envId: strin
         .map((segment) => surveyed(segment, select(segment.file === null ? [first] : changeColumns, segment, '')))
         .filter(({ rows }) => rows > 0),
     *rows(segments) {
-      for (const each of segments) for (const row of select(names, each.segment, inOrder)) yield [each, row];
+      for (const each of segments) for (const row of select(names, each, inOrder)) yield [each, row];
     },
-    cutValue: (row) => String(row[at]),
+    cutValue: kind === 'view' ? () => null : (row) => String(row[at]),
   };
 }
 
 function surveyed(segment: ExportSegment, rows: Iterable<CellRow>): SurveyedSegment {
   const fingerprint = createFingerprint(segment.file !== null);
   for (const row of rows) fingerprint.add(row);
-  return { segment, rows: fingerprint.rows, changes: fingerprint.text() };
+  return { ...segment, rows: fingerprint.rows, changes: fingerprint.text() };
 }

@@ -5,7 +5,7 @@ import type { ExportedFile } from './manifest.ts';
 /** The rows of one file: a whole partition, or those from one key up to another; of a history, from one `mirrored_at`. */
 export interface ExportSegment {
   /** Null for the file of a table without rows. */
-  readonly envId: string | null;
+  readonly env_id: string | null;
   readonly month: string | null;
   /** Null for no bound. */
   readonly from: string | null;
@@ -18,8 +18,7 @@ export interface ExportSegment {
 }
 
 /** A segment as it is in the mirror now. */
-export interface SurveyedSegment {
-  readonly segment: ExportSegment;
+export interface SurveyedSegment extends ExportSegment {
   readonly rows: number;
   readonly changes: string;
 }
@@ -39,44 +38,47 @@ export interface SegmentReader {
 /** The segments of one partition; the first and the last one are open-ended. */
 export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
   return files.map((file, i) => ({
-    envId: file.env_id,
-    month: file.month,
+    ...newPartition(file.env_id, file.month),
     from: i === 0 ? null : file.from,
     to: files[i + 1]?.from ?? null,
     file,
-    joins: [],
   }));
 }
 
 /** A partition that is in no earlier export. */
-export function newPartition(envId: string | null, month: string | null): ExportSegment {
-  return { envId, month, from: null, to: null, file: null, joins: [] };
+export function newPartition(env_id: string | null, month: string | null): ExportSegment {
+  return { env_id, month, from: null, to: null, file: null, joins: [] };
+}
+
+/** Compares by month, then by range, in SQLite's order, which compares bytes; null comes first. */
+export function inPlace(a: FilePlace, b: FilePlace): number {
+  return compare(a.month, b.month) || compare(a.from, b.from);
+}
+
+type FilePlace = Pick<ExportSegment, 'month' | 'from'>;
+
+function compare(a: string | null, b: string | null): number {
+  return Buffer.compare(Buffer.from(a ?? ''), Buffer.from(b ?? ''));
 }
 
 /**
  * Detects whether the rows of a segment have changed: the sum of hashes of their keys and of `mirrored_at`, independent
- * of their order. Every commit has a time of its own (R21), so a changed row never has its old hash.
+ * of their order. Every commit has a time of its own (R21), so a changed row never has its old hash. Without an earlier
+ * file to compare with, rows need only be counted.
  */
-export interface ChangeFingerprint {
-  readonly rows: number;
-  add(values: CellRow): void;
-  text(): string;
-}
-
-/** Without an earlier file to compare with, rows need only be counted. */
-export function createFingerprint(isCompared = true): ChangeFingerprint {
+export function createFingerprint(isCompared = true) {
   let [rows, sum] = [0, 0];
   return {
     get rows() {
       return rows;
     },
-    add(values) {
+    add(values: CellRow): void {
       rows += 1;
       if (isCompared)
         sum =
           (sum + hash('sha256', JSON.stringify(values), 'buffer').readUIntBE(0, HASH_BYTES)) % 2 ** (8 * HASH_BYTES);
     },
-    text: () => (isCompared ? `${rows}-${sum.toString(16).padStart(2 * HASH_BYTES, '0')}` : ''),
+    text: (): string => (isCompared ? `${rows}-${sum.toString(16).padStart(2 * HASH_BYTES, '0')}` : ''),
   };
 }
 

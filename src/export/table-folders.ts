@@ -12,10 +12,10 @@ import { isSharedName, NAME_DIGITS, partitionPath } from './partition-path.ts';
  * export. Its name is that of the segment: a new version replaces the old one atomically, so a reader never finds a row
  * of a segment twice, or not at all. It has the environment too: some file systems take `Prod` and `prod` for one name.
  */
-function tablePath({ table, env_id, month, from }: ExportedFile, format: ExportFormat): string {
-  const digest = hash('sha256', JSON.stringify([env_id, month, from]));
+function tablePath(file: ExportedFile, format: ExportFormat): string {
+  const digest = hash('sha256', JSON.stringify([file.env_id, file.month, file.from]));
   const name = `part-${digest.slice(0, NAME_DIGITS)}.${extensionOf(format)}`;
-  return `${partitionPath(table, { envId: env_id, month })}/${name}`;
+  return `${partitionPath(file.table, file)}/${name}`;
 }
 
 /** The files of an export by their paths in the folders of the tables. A Delta table has its files there anyway. */

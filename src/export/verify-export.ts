@@ -57,10 +57,11 @@ export async function compareExport(comparison: ExportComparison): Promise<Expor
     if (!(await isIntact(folder, file, NODE_FILES))) differences.push(differenceOf(file, 'damaged'));
   }
   for (const path of await unsharedPaths(folder, manifest, NODE_FILES))
-    differences.push(tableDifference(path, 'damaged'));
-  for (const path of strayPaths(folder, manifest)) differences.push(tableDifference(path, 'extra'));
+    differences.push(differenceOf({ table: tableOf(path), path }, 'damaged'));
+  for (const path of strayPaths(folder, manifest))
+    differences.push(differenceOf({ table: tableOf(path), path }, 'extra'));
   for (const { table, reason } of await unequalLogs(folder, manifest))
-    differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}`, reason });
+    differences.push(differenceOf({ table, path: `${table}/${LOG_NAME}`, reason }, 'unlogged'));
   return differences;
 }
 
@@ -79,39 +80,30 @@ async function compareRows(
 ): Promise<ExportDifference[]> {
   const reader = readerOf(connection, relation, envId);
   const surveyed = reader.survey(files);
-  const held = surveyed.filter(({ segment }) => segment.file !== null);
+  const held = surveyed.filter(({ file }) => file !== null);
   const measures = new Map(held.map((each) => [each, createMeasure(relation)]));
   for (const batch of batchesOf(reader.rows(held), reader.cutValue, () => false)) {
     measures.get(batch.surveyed)?.add(batch.rows);
     await yieldToSignal(signal);
   }
-  const equal = new Set(
-    held
-      .filter((each) => measures.get(each)?.result().content_sha256 === each.segment.file?.content_sha256)
-      .map(({ segment }) => segment.file),
-  );
-  const found = new Set(held.map(({ segment }) => segment.file));
-  const missing = surveyed.filter(({ segment }) => segment.file === null);
+  const digests = new Map(held.map((each) => [each.file, measures.get(each)?.result().content_sha256]));
+  const missing = surveyed.filter(({ file }) => file === null);
   return [
-    ...missing.map(({ segment: { envId, month } }) => ({
-      what: 'missing' as const,
-      table: relation.name,
-      env_id: envId,
-      month,
-      path: null,
-      reason: null,
-    })),
+    ...missing.map(({ env_id, month }) => differenceOf({ table: relation.name, env_id, month }, 'missing')),
     ...files
-      .filter((file) => !equal.has(file))
-      .map((file) => differenceOf(file, found.has(file) ? 'unequal' : 'extra')),
+      .filter((file) => digests.get(file) !== file.content_sha256)
+      .map((file) => differenceOf(file, digests.has(file) ? 'unequal' : 'extra')),
   ];
 }
 
-/** A difference of a file in the folder of a table. */
-function tableDifference(path: string, what: ExportDifference['what']): ExportDifference {
-  return { what, table: path.slice(0, path.indexOf('/')), env_id: null, month: null, path, reason: null };
+/** The table of a file in its folder. */
+const tableOf = (path: string): string => path.slice(0, path.indexOf('/'));
+
+function differenceOf(
+  { table, env_id = null, month = null, path = null, reason = null }: DifferencePlace,
+  what: ExportDifference['what'],
+): ExportDifference {
+  return { what, table, env_id, month, path, reason };
 }
 
-function differenceOf({ table, env_id, month, path }: ExportedFile, what: ExportDifference['what']): ExportDifference {
-  return { what, table, env_id, month, path, reason: null };
-}
+type DifferencePlace = Pick<ExportDifference, 'table'> & Partial<Omit<ExportDifference, 'what' | 'table'>>;
