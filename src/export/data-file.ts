@@ -61,8 +61,8 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
       folder.created(path);
       const place = { path, table: exportRelation.name, env_id: segment.env_id, month: segment.month, from };
       const digests = { sha256, ...measure.result(), bounds: bounds.result() };
-      const { joins } = segment;
-      return { ...place, rows: measure.changes.rows, bytes: size.bytes, ...digests, ...(joins[0] && { joins }) };
+      const joins = segment.joins.length > 0 ? segment.joins : undefined;
+      return { ...place, rows: measure.changes.rows, bytes: size.bytes, ...digests, joins };
     },
     size: () => ({ rows: measure.changes.rows, bytes: size.bytes }),
     abandon: close,
