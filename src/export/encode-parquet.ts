@@ -71,7 +71,7 @@ const TYPES: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
   date: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
 };
 
-const schemaElement = ({ name, type }: ExportColumn): SchemaElement => ({
+export const schemaElement = ({ name, type }: ExportColumn): SchemaElement => ({
   name,
   repetition_type: 'OPTIONAL',
   ...TYPES[type],

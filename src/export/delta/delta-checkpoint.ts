@@ -1,88 +1,83 @@
 import { parquetReadObjects } from 'hyparquet';
 import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { schemaElement } from '../encode-parquet.ts';
 import type { DeltaAction, DeltaSnapshot } from './delta-action.ts';
 
 /** How long readers of a table have to learn that a file was removed. */
 const TOMBSTONE_MS = 7 * 86_400_000;
 
-const column = (name: string, type: NonNullable<SchemaElement['type']>): SchemaElement => ({
-  name,
-  type,
-  repetition_type: 'OPTIONAL',
-});
+type CheckpointField = 'text' | 'integer' | 'boolean' | 'short' | 'map' | 'list' | CheckpointFields;
 
-const text = (name: string): SchemaElement => ({
-  ...column(name, 'BYTE_ARRAY'),
-  converted_type: 'UTF8',
-  logical_type: { type: 'STRING' },
-});
-
-const long = (name: string): SchemaElement => column(name, 'INT64');
-
-const flag = (name: string): SchemaElement => column(name, 'BOOLEAN');
-
-const struct = (name: string, fields: readonly (readonly SchemaElement[])[]): SchemaElement[] => [
-  { name, repetition_type: 'OPTIONAL', num_children: fields.length },
-  ...fields.flat(),
-];
-
-const nested = (name: string, type: 'MAP' | 'LIST'): SchemaElement => ({
-  name,
-  repetition_type: 'OPTIONAL',
-  num_children: 1,
-  converted_type: type,
-  logical_type: { type },
-});
-
-const map = (name: string): SchemaElement[] => [
-  nested(name, 'MAP'),
-  { name: 'key_value', repetition_type: 'REPEATED', num_children: 2 },
-  { ...text('key'), repetition_type: 'REQUIRED' },
-  text('value'),
-];
-
-const list = (name: string): SchemaElement[] => [
-  nested(name, 'LIST'),
-  { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
-  text('element'),
-];
+interface CheckpointFields {
+  readonly [name: string]: CheckpointField;
+}
 
 /** The columns of a checkpoint, as the protocol defines them for a table of these versions. */
-const COLUMNS: Readonly<Record<string, readonly (readonly SchemaElement[])[]>> = {
-  txn: [[text('appId')], [long('version')], [long('lastUpdated')]],
-  add: [
-    [text('path')],
-    map('partitionValues'),
-    [long('size')],
-    [long('modificationTime')],
-    [flag('dataChange')],
-    [text('stats')],
-  ],
-  remove: [
-    [text('path')],
-    [long('deletionTimestamp')],
-    [flag('dataChange')],
-    [flag('extendedFileMetadata')],
-    map('partitionValues'),
-    [long('size')],
-  ],
-  metaData: [
-    [text('id')],
-    [text('name')],
-    [text('description')],
-    struct('format', [[text('provider')], map('options')]),
-    [text('schemaString')],
-    list('partitionColumns'),
-    [long('createdTime')],
-    map('configuration'),
-  ],
-  protocol: [[column('minReaderVersion', 'INT32')], [column('minWriterVersion', 'INT32')]],
+const COLUMNS: CheckpointFields = {
+  txn: { appId: 'text', version: 'integer', lastUpdated: 'integer' },
+  add: {
+    path: 'text',
+    partitionValues: 'map',
+    size: 'integer',
+    modificationTime: 'integer',
+    dataChange: 'boolean',
+    stats: 'text',
+  },
+  remove: {
+    path: 'text',
+    deletionTimestamp: 'integer',
+    dataChange: 'boolean',
+    extendedFileMetadata: 'boolean',
+    partitionValues: 'map',
+    size: 'integer',
+  },
+  metaData: {
+    id: 'text',
+    name: 'text',
+    description: 'text',
+    format: { provider: 'text', options: 'map' },
+    schemaString: 'text',
+    partitionColumns: 'list',
+    createdTime: 'integer',
+    configuration: 'map',
+  },
+  protocol: { minReaderVersion: 'short', minWriterVersion: 'short' },
 };
 
-const SCHEMA: SchemaElement[] = [
-  { name: 'root', num_children: Object.keys(COLUMNS).length },
-  ...Object.entries(COLUMNS).flatMap(([name, fields]) => struct(name, fields)),
-];
+/** A field, followed by those within it. */
+function elementsOf(name: string, type: CheckpointField): SchemaElement[] {
+  const text = (field: string): SchemaElement => schemaElement({ name: field, type: 'text' });
+  const optional = { name, repetition_type: 'OPTIONAL' } as const;
+  const nested = { ...optional, num_children: 1 };
+  switch (type) {
+    case 'short':
+      return [{ ...optional, type: 'INT32' }];
+    case 'map':
+      return [
+        { ...nested, converted_type: 'MAP', logical_type: { type: 'MAP' } },
+        { name: 'key_value', repetition_type: 'REPEATED', num_children: 2 },
+        { ...text('key'), repetition_type: 'REQUIRED' },
+        text('value'),
+      ];
+    case 'list':
+      return [
+        { ...nested, converted_type: 'LIST', logical_type: { type: 'LIST' } },
+        { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+        text('element'),
+      ];
+    case 'text':
+    case 'integer':
+    case 'boolean':
+      return [schemaElement({ name, type })];
+    default:
+      return [{ ...optional, num_children: Object.keys(type).length }, ...fieldsOf(type)];
+  }
+}
+
+const fieldsOf = (types: CheckpointFields): SchemaElement[] =>
+  Object.entries(types).flatMap(([name, type]) => elementsOf(name, type));
+
+const SCHEMA: SchemaElement[] = [{ name: 'root', num_children: Object.keys(COLUMNS).length }, ...fieldsOf(COLUMNS)];
 
 /** Numbers in these fields are four bytes long, all others eight. */
 const isShort = (name: string): boolean => name.startsWith('min');
