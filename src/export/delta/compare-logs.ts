@@ -1,8 +1,8 @@
 import { SyncError } from '../../core/errors.ts';
 import type { ExportManifest } from '../manifest.ts';
-import type { DeltaField, DeltaSnapshot } from './delta-action.ts';
+import type { DeltaField, DeltaSnapshot, MetaDataAction } from './delta-action.ts';
 import { readWritableLog } from './delta-log.ts';
-import { type DeltaTable, deltaTable } from './delta-table.ts';
+import { type DeltaTable, deltaTables } from './delta-table.ts';
 
 /** A table whose Delta log does not match the manifest's files and columns. */
 interface UnequalLog {
@@ -12,14 +12,12 @@ interface UnequalLog {
 }
 
 /** The tables of an export whose log is not the one that the export wrote. */
-export async function unequalLogs(folder: string, { format, tables, files }: ExportManifest): Promise<UnequalLog[]> {
+export async function unequalLogs(folder: string, manifest: ExportManifest): Promise<UnequalLog[]> {
   const unequal: UnequalLog[] = [];
-  const byTable = Map.groupBy(files, ({ table }) => table);
-  for (const exported of format === 'delta' ? tables : []) {
-    const table = deltaTable(exported, byTable.get(exported.name) ?? []);
-    const log = await readWritableLog(folder, exported.name).catch(refusalOf);
+  for (const table of deltaTables(manifest)) {
+    const log = await readWritableLog(folder, table.name).catch(refusalOf);
     const reason = log instanceof SyncError ? log.message : null;
-    if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: exported.name, reason });
+    if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: table.name, reason });
   }
   return unequal;
 }
@@ -40,7 +38,8 @@ function isEqual({ files, metaData }: DeltaTable, snapshot: DeltaSnapshot): bool
   );
 }
 
-function columnsOf(metaData: Pick<DeltaTable['metaData'], 'schemaString'> | null): string {
-  const { fields = [] } = JSON.parse(metaData?.schemaString ?? '{}') as { readonly fields?: readonly DeltaField[] };
+/** Another program's log may lack what the protocol requires. */
+function columnsOf({ schemaString = '{}' }: Partial<MetaDataAction>): string {
+  const { fields = [] } = JSON.parse(schemaString) as { readonly fields?: readonly DeltaField[] };
   return JSON.stringify(fields.map(({ name, type }) => [name, type]));
 }

@@ -27,7 +27,7 @@ interface ProtocolAction {
   readonly minWriterVersion: number;
 }
 
-export interface AddAction {
+interface AddAction {
   /** Relative to the table, encoded as a URI. */
   readonly path: string;
   readonly partitionValues: Readonly<Record<string, string>>;

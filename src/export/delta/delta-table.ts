@@ -1,24 +1,13 @@
 import { DICTIONARY } from '../../../schema/dictionary.ts';
 import type { ValueBounds } from '../column-bounds.ts';
-import type { ExportedFile, ExportedTable } from '../manifest.ts';
+import type { ExportedFile, ExportedTable, ExportManifest } from '../manifest.ts';
 import type { ColumnType, ExportColumn } from '../relation.ts';
-import type { AddAction, DeltaField, MetaDataAction } from './delta-action.ts';
+import type { DeltaField } from './delta-action.ts';
 
 /** The oldest versions of the protocol, which every Delta reader supports. */
 export const PROTOCOL = { minReaderVersion: 1, minWriterVersion: 2 } as const;
 
-export interface DeltaTable {
-  readonly name: string;
-  readonly metaData: Omit<MetaDataAction, 'id' | 'createdTime' | 'configuration'>;
-  readonly files: ReadonlyMap<string, TableFile>;
-}
-
-type TableFile = Pick<AddAction, 'path' | 'size' | 'stats'> & {
-  /** Relative to the folder of the export. */
-  readonly file: string;
-  /** The files whose rows it has, exactly: a reader of changes skips it and their removal. */
-  readonly joins: readonly string[];
-};
+export type DeltaTable = ReturnType<typeof deltaTable>;
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
   text: 'string',
@@ -30,11 +19,14 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   date: 'date',
 };
 
+/** The tables of an export that are written as Delta tables. */
+export function deltaTables({ format, tables, files }: ExportManifest): DeltaTable[] {
+  const byTable = Map.groupBy(files, ({ table }) => table);
+  return format === 'delta' ? tables.map((table) => deltaTable(table, byTable.get(table.name) ?? [])) : [];
+}
+
 /** Without partition columns: the bounds of the environment and the time in `stats` let a reader skip files. */
-export function deltaTable(
-  { name, columns }: Pick<ExportedTable, 'name' | 'columns'>,
-  files: readonly ExportedFile[],
-): DeltaTable {
+function deltaTable({ name, columns }: ExportedTable, files: readonly ExportedFile[]) {
   // An export of another version may have other tables and columns.
   const described = DICTIONARY.find((each) => each.name === name);
   const fields = columns.map((column): DeltaField => {
@@ -42,17 +34,14 @@ export function deltaTable(
     const metadata = known === undefined ? {} : { comment: known.description };
     return { name: column.name, type: TYPES[column.type], nullable: true, metadata };
   });
-  return {
+  const metaData = {
     name,
-    metaData: {
-      name,
-      ...(described === undefined ? {} : { description: described.description }),
-      format: { provider: 'parquet', options: {} },
-      schemaString: JSON.stringify({ type: 'struct', fields }),
-      partitionColumns: [],
-    },
-    files: new Map(files.map((file) => [deltaPath(file.path), tableFile(file, columns)])),
+    ...(described === undefined ? {} : { description: described.description }),
+    format: { provider: 'parquet', options: {} },
+    schemaString: JSON.stringify({ type: 'struct', fields }),
+    partitionColumns: [],
   };
+  return { name, metaData, files: new Map(files.map((file) => [deltaPath(file.path), tableFile(file, columns)])) };
 }
 
 /** The folders' names may contain encoded values, so a path has `%`, which a URI encodes once more. */
@@ -60,12 +49,19 @@ function deltaPath(path: string): string {
   return encodeURI(path.slice(path.indexOf('/') + 1));
 }
 
-function tableFile(file: ExportedFile, columns: readonly ExportColumn[]): TableFile {
-  const joins = (file.joins ?? []).map(deltaPath);
-  return { path: deltaPath(file.path), size: file.bytes, stats: statsOf(file, columns), file: file.path, joins };
+function tableFile({ path, ...file }: ExportedFile, columns: readonly ExportColumn[]) {
+  return {
+    path: deltaPath(path),
+    size: file.bytes,
+    stats: statsOf(file, columns),
+    /** Relative to the folder of the export. */
+    file: path,
+    /** The files whose rows it has, exactly: a reader of changes skips it and their removal. */
+    joins: (file.joins ?? []).map(deltaPath),
+  };
 }
 
-function statsOf({ rows, bounds }: ExportedFile, columns: readonly ExportColumn[]): string {
+function statsOf({ rows, bounds }: Pick<ExportedFile, 'rows' | 'bounds'>, columns: readonly ExportColumn[]): string {
   const times = new Set(columns.filter(({ type }) => type === 'timestamp').map(({ name }) => name));
   const rounded = Object.entries(bounds).map(
     ([name, bound]) => [name, times.has(name) ? inMilliseconds(bound) : bound] as const,

@@ -8,7 +8,7 @@ import { EXPORT_RELATIONS } from '../relation.ts';
 import { APP_ID, applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { commitActions } from './delta-commit.ts';
 import { commitPath, LOG_NAME, readLog, readWritableLog } from './delta-log.ts';
-import { type DeltaTable, deltaTable } from './delta-table.ts';
+import { type DeltaTable, deltaTables } from './delta-table.ts';
 import { shortenLog } from './shorten-log.ts';
 
 /** A Delta table in a folder before an export. */
@@ -60,14 +60,12 @@ export function writeLogs(
   before: DeltaTables,
   nowMs: number,
 ): CommittedTables {
-  const written = manifest.format === 'delta' ? manifest.tables : [];
-  const files = Map.groupBy(manifest.files, ({ table }) => table);
+  const written = deltaTables(manifest);
   const { number, instant } = manifest;
   const modifiedMs = (file: string): number => Math.trunc(statSync(join(folder.path, file)).mtimeMs);
   const after = new Map<string, DeltaSnapshot>();
-  for (const exported of written) {
-    const table = deltaTable(exported, files.get(exported.name) ?? []);
-    const { snapshot } = before.get(exported.name) ?? { snapshot: NO_TABLE };
+  for (const table of written) {
+    const { snapshot } = before.get(table.name) ?? { snapshot: NO_TABLE };
     const actions = commitActions(table, snapshot, { number, instant, nowMs }, modifiedMs);
     if (actions.length === 0) continue;
     putCommit(folder, table, snapshot.version + 1, actions);
