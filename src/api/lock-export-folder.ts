@@ -15,7 +15,7 @@ export function lockFolder(to: string, manifest: string, files: FileOperations):
 export function lockError(to: string, manifest: string, cause: SyncError, files: FileOperations): SyncError {
   if (cause.recovery === 'locked')
     return new SyncError('locked', `another export is writing to ${to}: wait for it to end, or stop it`, { cause });
-  if (isFullAt(manifest, cause.cause, files)) return fullDisk(to, cause, null);
+  if (isFullAt(manifest, cause.cause, files)) return new SyncError('run', fullDisk(to), { cause });
   const message = `${to} cannot be written: check its permissions, or name another folder with --to`;
   return new SyncError(cause.recovery, message, { cause });
 }

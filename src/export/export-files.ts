@@ -22,36 +22,18 @@ import { SyncError } from '../core/errors.ts';
 import type { ExportedFile } from './manifest.ts';
 
 /** The operations with which an export changes a folder, and checks its files. */
-export interface FileOperations {
-  makeFolder(path: string): void;
-  create(path: string): number;
-  write(file: number, bytes: Uint8Array): void;
-  sync(file: number): void;
-  close(file: number): void;
-  rename(from: string, to: string): void;
-  /** Gives a file a second name, unless the name is taken. */
-  link(from: string, to: string): void;
-  /** Gives a file a second name, which is free; where a file can have only one, a copy. */
-  share(from: string, to: string): void;
-  /** Makes the names within a folder durable. */
-  syncFolder(path: string): void;
-  /** Removes a file, or a folder and its contents. */
-  remove(path: string): void;
-  /** Removes a folder if it is empty. */
-  removeFolder(path: string): void;
-  /** @returns the SHA-256 of a file, in hexadecimal digits */
-  sha256(path: string): Promise<string>;
-}
+export type FileOperations = typeof NODE_FILES;
 
-export const NODE_FILES: FileOperations = {
-  makeFolder: (path) => void mkdirSync(path, { recursive: true }),
-  create: (path) => openSync(path, 'w'),
+export const NODE_FILES = {
+  makeFolder: (path: string): void => void mkdirSync(path, { recursive: true }),
+  create: (path: string): number => openSync(path, 'w'),
   // Unlike `writeSync`, this always writes all bytes.
-  write: writeFileSync,
+  write: (file: number, bytes: Uint8Array): void => writeFileSync(file, bytes),
   sync: fsyncSync,
   close: closeSync,
-  rename: renameSync,
-  link(from, to) {
+  rename: (from: string, to: string): void => renameSync(from, to),
+  /** Gives a file a second name, unless the name is taken. */
+  link(from: string, to: string): void {
     try {
       linkSync(from, to);
     } catch (error) {
@@ -61,7 +43,8 @@ export const NODE_FILES: FileOperations = {
       renameSync(from, to);
     }
   },
-  share(from, to) {
+  /** Gives a file a second name, which is free; where a file can have only one, a copy. */
+  share(from: string, to: string): void {
     try {
       linkSync(from, to);
     } catch (error) {
@@ -70,15 +53,19 @@ export const NODE_FILES: FileOperations = {
       flush(to, 'r+');
     }
   },
-  syncFolder(path) {
+  /** Makes the names within a folder durable. */
+  syncFolder(path: string): void {
     // Windows cannot open a folder, and keeps names durable by itself.
     if (process.platform !== 'win32') flush(path, 'r');
   },
-  remove: (path) => rmSync(path, { force: true, recursive: true }),
-  removeFolder(path) {
+  /** Removes a file, or a folder and its contents. */
+  remove: (path: string): void => rmSync(path, { force: true, recursive: true }),
+  /** Removes a folder if it is empty. */
+  removeFolder(path: string): void {
     if (readdirSync(path).length === 0) rmdirSync(path);
   },
-  async sha256(path) {
+  /** @returns the SHA-256 of a file, in hexadecimal digits */
+  async sha256(path: string): Promise<string> {
     const digest = createHash('sha256').setEncoding('hex');
     await pipeline(createReadStream(path, { highWaterMark: CHUNK_BYTES }), digest);
     return digest.read() as string;
@@ -171,15 +158,13 @@ export function folderError(folder: string, error: unknown, standing: string | n
   if (error instanceof SyncError && error.recovery === 'signal')
     return new SyncError('signal', `${error.message}${end}`, { cause: error });
   if (!isSystemError(error)) return error;
-  if (isDiskFull(error)) return fullDisk(folder, error, standing);
-  const message = `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again${end}`;
-  return new SyncError('run', message, { cause: error });
+  const message = isDiskFull(error)
+    ? fullDisk(folder)
+    : `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again`;
+  return new SyncError('run', `${message}${end}`, { cause: error });
 }
 
-export function fullDisk(folder: string, cause: unknown, standing: string | null): SyncError {
-  const end = standing === null ? '' : `; ${standing}`;
-  return new SyncError('run', `the disk of ${folder} is full: make room and export again${end}`, { cause });
-}
+export const fullDisk = (folder: string): string => `the disk of ${folder} is full: make room and export again`;
 
 /** Like `folderError`, for readers of an export. */
 export function unreadableError(folder: string, error: unknown): unknown {
