@@ -12,7 +12,7 @@ import { upload } from '../export/bucket/upload.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
 import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
-import { openExportFolder } from '../export/export-folder.ts';
+import { ExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
@@ -120,7 +120,7 @@ interface ExportPlace {
   readonly folder: string;
   /** Where readers find it; null for the folder itself. */
   readonly location: string | null;
-  /** As in `ExportFolder`. */
+  /** As in `ExportScope`. */
   readonly nonce: string | null;
   readonly files: FileOperations;
 }
@@ -146,23 +146,22 @@ async function exportAsOf(
   const relations = relationsOf(settings.tables, settings.views);
   const { lock, path, previous } = openTarget(place);
   try {
-    const instant = exportInstant(environments);
-    const schemaVersion = sqliteVersion(connection);
-    const { files, location, nonce } = place;
-    const content = { format: settings.format, nonce, instant, schemaVersion, files, location: location ?? path };
-    const folder = openExportFolder(path, content);
     const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
     const scope = {
+      format: settings.format,
       relations,
       environments,
       isLimited: settings.environments.length > 0,
+      instant: exportInstant(environments),
+      schemaVersion: sqliteVersion(connection),
+      run: newestRun(connection),
       keep: settings.keep,
       targetBytes: settings.targetSize * 2 ** 20,
-      schemaVersion,
-      run: newestRun(connection),
+      nonce: place.nonce,
     };
-    const work = { connection, folder, to: place.to, signal: watch.signal, nowMs: Date.now(), onTable };
-    return reportOf(settings.to, await exportTables(work, scope, previous));
+    const where = { folder: new ExportFolder(path, place.files), to: place.to, location: place.location ?? path };
+    const work = { connection, scope, ...where, signal: watch.signal, nowMs: Date.now(), onTable };
+    return reportOf(settings.to, await exportTables(work, previous));
   } finally {
     lock.release();
   }

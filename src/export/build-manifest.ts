@@ -1,22 +1,6 @@
-import type { Instant } from '../core/time/instant.ts';
-import type { ExportFolder } from './export-folder.ts';
-import { type ExportedFile, type ExportManifest, LAYOUT, type MirrorRun, manifestText, PROGRAM } from './manifest.ts';
+import type { ExportScope } from './export-work.ts';
+import { type ExportedFile, type ExportManifest, LAYOUT, manifestText, PROGRAM } from './manifest.ts';
 import { isHidden } from './partition-path.ts';
-import type { ExportRelation } from './relation.ts';
-
-/** What an export should contain, whatever is in its folder already. */
-export interface ExportScope {
-  readonly relations: readonly ExportRelation[];
-  readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
-  /** Whether it was limited to some environments. */
-  readonly isLimited: boolean;
-  readonly schemaVersion: number;
-  readonly run: MirrorRun | null;
-  /** How many earlier exports keep their files, for readers of their manifests. */
-  readonly keep: number;
-  /** The size at which a file is full. */
-  readonly targetBytes: number;
-}
 
 /** What preceded an export in its folder: the manifest, if there is one, and the number of the last export. */
 export interface EarlierState {
@@ -26,8 +10,7 @@ export interface EarlierState {
 
 /** The manifest of an export of these files; the last one if nothing has changed. */
 export function manifestOf(
-  { format, instant }: Pick<ExportFolder, 'format' | 'instant'>,
-  { relations, environments, isLimited, schemaVersion, run, keep }: ExportScope,
+  { format, instant, relations, environments, isLimited, schemaVersion, run, keep }: ExportScope,
   files: readonly ExportedFile[],
   { manifest: previous, number }: EarlierState,
 ): ExportManifest {

@@ -1,76 +1,63 @@
 import { createHash, hash } from 'node:crypto';
-import { join } from 'node:path';
 import type { CellRow } from './cell.ts';
 import { createBounds } from './column-bounds.ts';
 import { encoderOf } from './encode.ts';
-import type { ExportFolder } from './export-folder.ts';
+import type { ExportScope, ExportWork } from './export-work.ts';
 import { extensionOf } from './formats.ts';
 import type { ExportedFile } from './manifest.ts';
 import { FILES_FOLDER, NAME_DIGITS, partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 import { createFingerprint, type ExportSegment } from './segment.ts';
 
-/** An unfinished data file. It gets its final name when it is complete. */
-export interface DataFile {
-  add(rows: readonly CellRow[]): void;
-  finish(): ExportedFile;
-  size(): Pick<ExportedFile, 'rows' | 'bytes'>;
-  /** Closes it and leaves what was written. */
-  abandon(): void;
-}
+export type DataFile = ReturnType<typeof createDataFile>;
 
-export interface DataFilePlace {
-  readonly exportRelation: ExportRelation;
-  readonly segment: ExportSegment;
-  readonly from: string | null;
-}
-
-export function createDataFile(folder: ExportFolder, { exportRelation, segment, from }: DataFilePlace): DataFile {
-  const isDelta = folder.format === 'delta';
-  const partition = `${isDelta ? '' : FILES_FOLDER}${partitionPath(exportRelation.name, segment)}`;
+/** Begins a data file. It gets its final name when it is complete. */
+export function createDataFile({ folder, scope }: ExportWork, relation: ExportRelation, segment: ExportSegment) {
+  const { files } = folder;
+  const partition = `${scope.format === 'delta' ? '' : FILES_FOLDER}${partitionPath(relation.name, segment)}`;
   const temporary = folder.begin(partition);
-  const encoder = encoderOf(folder.format, exportRelation, folder);
-  const file = folder.files.create(temporary);
-  const [measure, bounds] = [createMeasure(exportRelation), createBounds(exportRelation)];
-  const [whole, size] = [createHash('sha256'), { bytes: 0 }];
-  let isOpen = true;
+  const encoder = encoderOf(scope, relation);
+  const file = files.create(temporary);
+  const [measure, bounds] = [createMeasure(relation), createBounds(relation)];
+  const whole = createHash('sha256');
+  let [bytes, isOpen] = [0, true];
   const close = (): void => {
-    if (!isOpen) return;
+    if (isOpen) files.close(file);
     isOpen = false;
-    folder.files.close(file);
   };
-  const write = (bytes: Uint8Array): void => {
-    if (bytes.length === 0) return;
-    folder.files.write(file, bytes);
-    whole.update(bytes);
-    size.bytes += bytes.length;
+  const write = (encoded: Uint8Array): void => {
+    if (encoded.length === 0) return;
+    files.write(file, encoded);
+    whole.update(encoded);
+    bytes += encoded.length;
   };
   return {
-    add(rows) {
+    add(rows: readonly CellRow[]): void {
       write(encoder.add(rows));
       measure.add(rows);
       bounds.add(rows);
     },
-    finish() {
+    finish(): ExportedFile {
       write(encoder.end());
-      folder.files.sync(file);
+      files.sync(file);
       close();
       const sha256 = whole.digest('hex');
-      const path = `${partition}/${dataName(folder, sha256)}`;
-      folder.files.rename(temporary, join(folder.path, path));
-      folder.created(path);
-      const place = { path, table: exportRelation.name, env_id: segment.env_id, month: segment.month, from };
-      const digests = { sha256, ...measure.result(), bounds: bounds.result() };
+      const path = `${partition}/${dataName(scope, sha256)}`;
+      folder.complete(temporary, path);
+      const { env_id, month, from } = segment;
+      const place = { path, table: relation.name, env_id, month, from };
       const joins = segment.joins.length > 0 ? segment.joins : undefined;
-      return { ...place, rows: measure.changes.rows, bytes: size.bytes, ...digests, joins };
+      const digests = { sha256, ...measure.result(), bounds: bounds.result() };
+      return { ...place, rows: measure.changes.rows, bytes, ...digests, joins };
     },
-    size: () => ({ rows: measure.changes.rows, bytes: size.bytes }),
+    size: () => ({ rows: measure.changes.rows, bytes }),
+    /** Closes it and leaves what was written. */
     abandon: close,
   };
 }
 
 /** A rewritten segment gets a new name: the last export may be being read. With a nonce, no name is used twice. */
-function dataName({ format, nonce }: ExportFolder, sha256: string): string {
+function dataName({ format, nonce }: ExportScope, sha256: string): string {
   const digits = (nonce === null ? sha256 : hash('sha256', `${nonce} ${sha256}`)).slice(0, NAME_DIGITS);
   if (format !== 'delta') return digits;
   return `${nonce === null ? 'part' : 'data'}-${digits}.${extensionOf(format)}`;

@@ -3,16 +3,11 @@ import { ByteWriter, type ColumnSource, type KeyValue, ParquetWriter, type Schem
 import type { DescribedTable } from '../../schema/table.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
+import type { ExportScope } from './export-work.ts';
 import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 
-/** What a file says about itself, for readers that have only the file. */
-export interface FileLabels {
-  readonly instant: Instant;
-  readonly schemaVersion: number;
-}
-
 /** Each batch of rows becomes a row group, whose bytes leave memory at once. */
-export function encodeParquet({ name, columns, described }: ExportRelation, labels: FileLabels): FileEncoder {
+export function encodeParquet({ name, columns, described }: ExportRelation, scope: ExportScope): FileEncoder {
   const writer = new ByteWriter();
   const take = (): Uint8Array => {
     // Not copied: the bytes are written before the next rows come.
@@ -25,7 +20,7 @@ export function encodeParquet({ name, columns, described }: ExportRelation, labe
     schema: [{ name: 'root', num_children: columns.length }, ...columns.map(schemaElement)],
     codec: 'ZSTD',
     compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
-    kvMetadata: keyValues(described, labels),
+    kvMetadata: keyValues(described, scope),
     createdBy: 'obsync',
   });
   return {
@@ -43,7 +38,11 @@ export function encodeParquet({ name, columns, described }: ExportRelation, labe
   };
 }
 
-function keyValues({ name, description, columns }: DescribedTable, { instant, schemaVersion }: FileLabels): KeyValue[] {
+/** What a file says about itself, for readers that have only the file. */
+function keyValues(
+  { name, description, columns }: DescribedTable,
+  { instant, schemaVersion }: ExportScope,
+): KeyValue[] {
   const descriptions = Object.fromEntries(columns.map((column) => [column.name, column.description]));
   return [
     { key: 'obsync.table', value: name },

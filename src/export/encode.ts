@@ -1,14 +1,14 @@
 import { stringify } from 'csv-stringify/sync';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
-import { encodeParquet, type FileLabels } from './encode-parquet.ts';
-import type { ExportFormat } from './formats.ts';
+import { encodeParquet } from './encode-parquet.ts';
+import type { ExportScope } from './export-work.ts';
 import type { ExportColumn, ExportRelation } from './relation.ts';
 
-export function encoderOf(format: ExportFormat, relation: ExportRelation, labels: FileLabels): FileEncoder {
-  switch (format) {
+export function encoderOf(scope: ExportScope, relation: ExportRelation): FileEncoder {
+  switch (scope.format) {
     case 'parquet':
     case 'delta':
-      return encodeParquet(relation, labels);
+      return encodeParquet(relation, scope);
     case 'csv':
       return encodeCsv(relation);
     case 'ndjson':

@@ -1,11 +1,9 @@
 import { join } from 'node:path';
-import type { Database } from 'better-sqlite3';
 import { batchesOf } from './batches.ts';
 import {
   type DroppedParts,
   droppedParts,
   type EarlierState,
-  type ExportScope,
   findFiles,
   manifestOf,
   pathsOf,
@@ -22,6 +20,7 @@ import {
 } from './delta/write-logs.ts';
 import { folderError, isIntact, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
+import type { ExportWork } from './export-work.ts';
 import { segmentsToWrite } from './join-segments.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { continuesFrom } from './mirror-scope.ts';
@@ -43,33 +42,18 @@ export interface ExportResult {
   readonly warnings: readonly string[];
 }
 
-/** The mirror as of one instant; the connection is inside a read transaction. */
-export interface ExportWork {
-  readonly connection: Database;
-  readonly folder: ExportFolder;
-  /** The folder as messages name it. */
-  readonly to: string;
-  readonly signal: AbortSignal;
-  readonly nowMs: number;
-  onTable(table: string, rows: number): void;
-}
-
 /**
  * Writes what has changed since the previous export. The manifest is replaced after all data files: until then the
  * previous export is current, and a failure removes what was written. From then on the new one is current, and none of
  * its files is removed. Delta logs follow, so they too name only files that stay; old files are removed once no log
  * names them.
  */
-export async function exportTables(
-  work: ExportWork,
-  scope: ExportScope,
-  previous: ExportManifest | null,
-): Promise<ExportResult> {
-  const { folder, to, nowMs } = work;
-  const written = folder.format === 'delta' ? scope.relations.map(({ name }) => name) : [];
+export async function exportTables(work: ExportWork, previous: ExportManifest | null): Promise<ExportResult> {
+  const { scope, folder, to, nowMs } = work;
+  const written = scope.format === 'delta' ? scope.relations.map(({ name }) => name) : [];
   const tables = await readLogs(folder.path, written, previous);
   const number = Math.max(previous?.number ?? 0, lastNumber(tables));
-  const manifest = await publishOrUndo(work, scope, { manifest: previous, number });
+  const manifest = await publishOrUndo(work, { manifest: previous, number });
   let committed: CommittedTables;
   try {
     folder.sync();
@@ -91,10 +75,10 @@ export async function exportTables(
 const WITHOUT_LOGS = 'the new export is complete, but not yet in every Delta log';
 const WITHOUT_FOLDERS = 'the new export is complete, but not yet in the folder of every table';
 
-async function publishOrUndo(work: ExportWork, scope: ExportScope, before: EarlierState): Promise<ExportManifest> {
+async function publishOrUndo(work: ExportWork, before: EarlierState): Promise<ExportManifest> {
   const previous = before.manifest;
   try {
-    return publish(work, scope, await exportFiles(work, scope, previous), before);
+    return publish(work, await exportFiles(work, previous), before);
   } catch (error) {
     work.folder.undo(pathsOf(previous));
     throw folderError(work.to, error, previous === null ? null : 'the last complete export is untouched');
@@ -102,23 +86,18 @@ async function publishOrUndo(work: ExportWork, scope: ExportScope, before: Earli
 }
 
 /** @returns the files of the new export, both kept and written */
-async function exportFiles(
-  work: ExportWork,
-  scope: ExportScope,
-  previous: ExportManifest | null,
-): Promise<ExportedFile[]> {
+async function exportFiles(work: ExportWork, previous: ExportManifest | null): Promise<ExportedFile[]> {
+  const { format, relations, environments } = work.scope;
   const files: ExportedFile[] = [];
-  const reusable = reusableFiles(work, scope, previous);
-  for (const exportRelation of scope.relations) {
+  const reusable = reusableFiles(work, previous);
+  for (const relation of relations) {
     const ofRelation: ExportedFile[] = [];
-    for (const { env_id } of scope.environments) {
-      const known = { files: reusable(exportRelation.name, env_id), targetBytes: scope.targetBytes };
-      ofRelation.push(...(await exportEnvironment(work, exportRelation, env_id, known)));
-    }
+    for (const { env_id } of environments)
+      ofRelation.push(...(await exportEnvironment(work, relation, env_id, reusable(relation.name, env_id))));
     // A Delta table has its columns in its log.
-    if (ofRelation.length === 0 && work.folder.format !== 'delta')
-      ofRelation.push(await exportNoRows(work, exportRelation, reusable(exportRelation.name, null)));
-    work.onTable(exportRelation.name, sumOf(ofRelation, 'rows'));
+    if (ofRelation.length === 0 && format !== 'delta')
+      ofRelation.push(await exportNoRows(work, relation, reusable(relation.name, null)));
+    work.onTable(relation.name, sumOf(ofRelation, 'rows'));
     files.push(...ofRelation);
   }
   return files;
@@ -130,8 +109,7 @@ async function exportFiles(
  * commits may have the same times (R21).
  */
 function reusableFiles(
-  { connection, folder: { format } }: ExportWork,
-  { schemaVersion }: ExportScope,
+  { connection, scope: { format, schemaVersion } }: ExportWork,
   previous: ExportManifest | null,
 ): ReturnType<typeof findFiles> {
   const isAlike =
@@ -147,25 +125,26 @@ async function exportEnvironment(
   work: ExportWork,
   relation: ExportRelation,
   envId: string,
-  known: { readonly files: readonly ExportedFile[]; readonly targetBytes: number },
+  known: readonly ExportedFile[],
 ): Promise<ExportedFile[]> {
   const reader = readerOf(work.connection, relation, envId);
-  const surveyed = reader.survey(known.files);
+  const surveyed = reader.survey(known);
   await yieldToSignal(work.signal);
   const changed = new Set<SurveyedSegment>();
   for (const each of surveyed) if (!(await isUnchanged(work.folder, each))) changed.add(each);
-  const { kept, segments } = segmentsToWrite(surveyed, changed, known.targetBytes);
-  const written = await writeSegments(work, relation, reader, { segments, targetBytes: known.targetBytes });
+  const { kept, segments } = segmentsToWrite(surveyed, changed, work.scope.targetBytes);
+  const written = await writeSegments(work, relation, reader, segments);
   return [...kept, ...written].sort(inPlace);
 }
 
 async function exportNoRows(
-  { folder }: ExportWork,
-  exportRelation: ExportRelation,
+  work: ExportWork,
+  relation: ExportRelation,
   [known]: readonly ExportedFile[],
 ): Promise<ExportedFile> {
+  const { folder } = work;
   if (known !== undefined && (await isIntact(folder.path, known, folder.files))) return known;
-  const file = createDataFile(folder, { exportRelation, segment: newPartition(null, null), from: null });
+  const file = createDataFile(work, relation, newPartition(null, null));
   try {
     return file.finish();
   } finally {
@@ -179,13 +158,14 @@ async function isUnchanged({ path, files }: ExportFolder, { file, changes }: Sur
 }
 
 async function writeSegments(
-  { folder, signal }: ExportWork,
+  work: ExportWork,
   relation: ExportRelation,
   reader: SegmentReader,
-  { segments, targetBytes }: { readonly segments: readonly SurveyedSegment[]; readonly targetBytes: number },
+  segments: readonly SurveyedSegment[],
 ): Promise<ExportedFile[]> {
   const written: ExportedFile[] = [];
   if (segments.length === 0) return written;
+  const { targetBytes } = work.scope;
   let file = null as DataFile | null;
   // The rest should not be a small file.
   const isFull = (rowsLeft: number): boolean => {
@@ -196,10 +176,10 @@ async function writeSegments(
     for (const { surveyed, rows, newFileFrom } of batchesOf(reader.rows(segments), reader.cutValue, isFull)) {
       if (newFileFrom !== undefined) {
         if (file !== null) written.push(file.finish());
-        file = createDataFile(folder, { exportRelation: relation, segment: surveyed, from: newFileFrom });
+        file = createDataFile(work, relation, { ...surveyed, from: newFileFrom });
       }
       file?.add(rows);
-      await yieldToSignal(signal);
+      await yieldToSignal(work.signal);
     }
     if (file !== null) written.push(file.finish());
   } catch (error) {
@@ -210,13 +190,8 @@ async function writeSegments(
 }
 
 /** Makes the new export the current one. Nothing may fail after the manifest has its name. */
-function publish(
-  { folder }: ExportWork,
-  scope: ExportScope,
-  files: readonly ExportedFile[],
-  before: EarlierState,
-): ExportManifest {
-  const manifest = manifestOf(folder, scope, files, before);
+function publish({ folder, scope }: ExportWork, files: readonly ExportedFile[], before: EarlierState): ExportManifest {
+  const manifest = manifestOf(scope, files, before);
   folder.syncNames();
   if (before.manifest === null || manifestText(manifest) !== manifestText(before.manifest))
     folder.replace(MANIFEST_NAME, manifestText(manifest));
@@ -228,11 +203,11 @@ function publish(
  * theirs, and no row is missing from the folder of its table.
  */
 async function finish(
-  { folder, to }: ExportWork,
+  { folder, to, location }: ExportWork,
   manifest: ExportManifest,
   previous: ExportManifest | null,
 ): Promise<ExportResult> {
-  const views = viewsSql(folder.location, manifest);
+  const views = viewsSql(location, manifest);
   if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {
     folder.replace(VIEWS_NAME, views);
     folder.sync();
@@ -249,7 +224,7 @@ async function finish(
     written: manifest.files.filter((file) => !before.has(file)),
     dropped: droppedParts(manifest, previous),
     removedCount: removed.filter((path) => pathsBefore.has(path)).length,
-    notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(folder.location)] : [],
+    notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(location)] : [],
     warnings: failure === null ? [] : [unremoved(to, failure.code)],
   };
 }
