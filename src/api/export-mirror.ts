@@ -14,7 +14,7 @@ import { type ExportResult, exportTables } from '../export/export.ts';
 import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
 import { ExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
-import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
+import { type ExportedFile, type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import type { WorkWatch } from '../settings/sync-settings.ts';
 import { lockFolder } from './lock-export-folder.ts';
@@ -42,15 +42,18 @@ export interface ExportEvent {
   readonly rows: number;
 }
 
-export interface ExportReport {
-  readonly to: string;
-  readonly format: ExportFormat;
-  readonly instant: Instant;
+interface FileCounts {
   readonly rows: number;
   readonly files: number;
   readonly bytes: number;
   readonly files_written: number;
   readonly bytes_written: number;
+}
+
+export interface ExportReport extends FileCounts {
+  readonly to: string;
+  readonly format: ExportFormat;
+  readonly instant: Instant;
   readonly files_removed: number;
   /** Tables that the previous export had and this one lacks. */
   readonly dropped_tables: readonly string[];
@@ -64,13 +67,8 @@ export interface ExportReport {
   readonly tables: readonly TableReport[];
 }
 
-interface TableReport {
+interface TableReport extends FileCounts {
   readonly table: string;
-  readonly rows: number;
-  readonly files: number;
-  readonly bytes: number;
-  readonly files_written: number;
-  readonly bytes_written: number;
 }
 
 /** Runs one export of the mirror. @throws SyncError */
@@ -208,27 +206,26 @@ function reportOf(
     to,
     format: manifest.format,
     instant: manifest.instant,
-    rows: sumOf(manifest.files, 'rows'),
-    files: manifest.files.length,
-    bytes: sumOf(manifest.files, 'bytes'),
-    files_written: written.length,
-    bytes_written: sumOf(written, 'bytes'),
+    ...countsOf(manifest.files, written),
     files_removed: removedCount,
     dropped_tables: dropped.tables,
     dropped_environments: dropped.environments,
     dropped_files: dropped.fileCount,
     notes,
     warnings,
-    tables: manifest.tables.map(({ name, rows, bytes }) => {
-      const ofTable = written.filter(({ table }) => table === name);
-      return {
-        table: name,
-        rows,
-        files: manifest.files.filter(({ table }) => table === name).length,
-        bytes,
-        files_written: ofTable.length,
-        bytes_written: sumOf(ofTable, 'bytes'),
-      };
+    tables: manifest.tables.map(({ name }) => {
+      const ofTable = (files: readonly ExportedFile[]) => files.filter(({ table }) => table === name);
+      return { table: name, ...countsOf(ofTable(manifest.files), ofTable(written)) };
     }),
+  };
+}
+
+function countsOf(files: readonly ExportedFile[], written: readonly ExportedFile[]): FileCounts {
+  return {
+    rows: sumOf(files, 'rows'),
+    files: files.length,
+    bytes: sumOf(files, 'bytes'),
+    files_written: written.length,
+    bytes_written: sumOf(written, 'bytes'),
   };
 }
