@@ -119,7 +119,8 @@ export function parseManifest(text: string, path: string): ExportManifest {
   return parsed;
 }
 
-function parsedJson(text: string): unknown {
+/** The value of a JSON text; null for any other text. */
+export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../core/json.ts';
+import { parsedJson } from '../manifest.ts';
 import { FILES_FOLDER } from '../partition-path.ts';
 import type { StoredObject } from './object-store.ts';
 
@@ -15,7 +16,8 @@ export type WrittenObjects = ReadonlyMap<string, WrittenObject>;
 
 /** The objects that still have the ETag they were written with. None if the text isn't valid: all are written again. */
 export function parseDigests(text: string | null, objects: ReadonlyMap<string, StoredObject>): WrittenObjects {
-  const entries = Object.entries(parsedObject(text)).flatMap(([path, value]) => {
+  const parsed = parsedJson(text ?? '{}');
+  const entries = Object.entries(isJsonObject(parsed) ? parsed : {}).flatMap(([path, value]) => {
     const [etag, sha256] = Array.isArray(value) ? (value as unknown[]) : [];
     const isStored = typeof etag === 'string' && typeof sha256 === 'string' && objects.get(path)?.etag === etag;
     return isStored ? [[path, { etag, sha256 }] as const] : [];
@@ -26,13 +28,4 @@ export function parseDigests(text: string | null, objects: ReadonlyMap<string, S
 export function digestsText(written: WrittenObjects): string {
   const entries = [...written].map(([path, { etag, sha256 }]) => [path, [etag, sha256]] as const);
   return `${JSON.stringify(Object.fromEntries(entries.sort()), null, 1)}\n`;
-}
-
-function parsedObject(text: string | null): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}');
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -7,47 +7,35 @@ import type { StoredObject } from './object-store.ts';
 /** Changes by path, which may happen in any order. */
 type UploadStep = ReadonlyMap<string, ImageChange>;
 
-export interface UploadPlan {
-  /**
-   * In order: new data files, the manifest, then the rest as an export to a folder changes it. The manifest is written
-   * even if it stays the same, so that of two exports at the same time one fails.
-   */
-  readonly writes: readonly UploadStep[];
-  /** In order; the paths of each step may go in any order. */
-  readonly removals: readonly (readonly string[])[];
-}
-
-/** `gone` are the objects that the image no longer has. */
+/**
+ * What an upload does, in this order; what is in one step may happen in any order. New data files come first, then the
+ * manifest, then the rest as an export to a folder changes it. The manifest is written even if it stays the same, so
+ * that of two exports at the same time one fails.
+ * @param gone the objects that the image no longer has
+ */
 export function planUpload(
   { objects, previous }: Pick<BucketImage, 'objects' | 'previous'>,
   changes: ReadonlyMap<string, ImageChange>,
   gone: readonly string[],
   nowMs: number,
-): UploadPlan {
+) {
   const others = [...changes].filter(([path]) => path !== MANIFEST_NAME);
   const isData = ([path, { type }]: readonly [string, ImageChange]): boolean => type === 'write' && isOwnPath(path);
-  const kindOf = (path: string, { type }: ImageChange): string =>
-    type === 'copy' ? `copy, replaces: ${objects.has(path)}` : path;
+  const [data, rest] = [others.filter(isData), others.filter((each) => !isData(each))];
   const writes = [
-    new Map(others.filter(isData)),
+    new Map(data),
     new Map(changes.size > 0 ? [[MANIFEST_NAME, WRITE]] : []),
-    ...adjacent(
-      others.filter((each) => !isData(each)),
-      kindOf,
-    ),
+    ...adjacent(rest, (path, { type }) => (type === 'copy' ? `copy, replaces: ${objects.has(path)}` : path)),
   ];
   const named = pathsOf(previous);
   const removable = gone.filter((path) => named.has(path) || !mayBeOfAnotherExport(objects.get(path), nowMs));
   const [logs, files] = [removable.filter(isLogPath), removable.filter((path) => !isLogPath(path))];
-  const removals = [
-    // Newest commit first, one by one: what a killed export leaves of a log is a log.
-    ...logs
-      .sort()
-      .reverse()
-      .map((path) => [path]),
-    files.filter((path) => !isHidden(path)),
-    files.filter(isHidden),
-  ];
+  // Newest commit first, one by one: what a killed export leaves of a log is a log.
+  const commits = logs
+    .sort()
+    .reverse()
+    .map((path) => [path]);
+  const removals = [...commits, files.filter((path) => !isHidden(path)), files.filter(isHidden)];
   return { writes: writes.filter(({ size }) => size > 0), removals: removals.filter(({ length }) => length > 0) };
 }
 
