@@ -71,13 +71,7 @@ export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): 
 }
 
 /** What the previous export had and this one lacks, because less was requested or the mirror no longer has it. */
-export interface DroppedParts {
-  readonly tables: readonly string[];
-  readonly environments: readonly string[];
-  readonly fileCount: number;
-}
-
-export function droppedParts(manifest: ExportManifest, previous: ExportManifest | null): DroppedParts {
+export function droppedParts(manifest: ExportManifest, previous: ExportManifest | null) {
   const tables = new Set(manifest.tables.map(({ name }) => name));
   const environments = new Set(manifest.environments.map(({ env_id }) => env_id));
   const { tables: tablesBefore = [], environments: environmentsBefore = [], files = [] } = previous ?? {};

@@ -1,23 +1,8 @@
 import { join } from 'node:path';
 import { batchesOf } from './batches.ts';
-import {
-  type DroppedParts,
-  droppedParts,
-  type EarlierState,
-  findFiles,
-  manifestOf,
-  pathsOf,
-  sumOf,
-} from './build-manifest.ts';
+import { droppedParts, type EarlierState, findFiles, manifestOf, pathsOf, sumOf } from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
-import {
-  type CommittedTables,
-  lastNumber,
-  readLogs,
-  shortenLogs,
-  undoneChanges,
-  writeLogs,
-} from './delta/write-logs.ts';
+import { lastNumber, readLogs, shortenLogs, undoneChanges, writeLogs } from './delta/write-logs.ts';
 import { folderError, isIntact, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import type { ExportWork } from './export-work.ts';
@@ -34,7 +19,7 @@ import { yieldToSignal } from './yield-to-signal.ts';
 export interface ExportResult {
   readonly manifest: ExportManifest;
   readonly written: readonly ExportedFile[];
-  readonly dropped: DroppedParts;
+  readonly dropped: ReturnType<typeof droppedParts>;
   readonly removedCount: number;
   /** What the user should know about the folder, one sentence each. */
   readonly notes: readonly string[];
@@ -50,30 +35,24 @@ export interface ExportResult {
  */
 export async function exportTables(work: ExportWork, previous: ExportManifest | null): Promise<ExportResult> {
   const { scope, folder, to, nowMs } = work;
-  const written = scope.format === 'delta' ? scope.relations.map(({ name }) => name) : [];
+  const isDelta = scope.format === 'delta';
+  const written = isDelta ? scope.relations.map(({ name }) => name) : [];
   const tables = await readLogs(folder.path, written, previous);
   const number = Math.max(previous?.number ?? 0, lastNumber(tables));
   const manifest = await publishOrUndo(work, { manifest: previous, number });
-  let committed: CommittedTables;
+  let missing = `, but not yet in ${isDelta ? 'every Delta log' : 'the folder of every table'}`;
   try {
     folder.sync();
-    committed = writeLogs(folder, manifest, tables, nowMs);
-  } catch (error) {
-    throw folderError(to, error, manifest.format === 'delta' ? WITHOUT_LOGS : WITHOUT_FOLDERS);
-  }
-  try {
+    const committed = writeLogs(folder, manifest, tables, nowMs);
+    if (isDelta) missing = '';
     const warnings = shortenLogs(folder, to, committed, nowMs);
     const result = await finish(work, manifest, previous);
     const notes = [...result.notes, ...undoneChanges(tables, committed)];
     return { ...result, notes, warnings: [...warnings, ...result.warnings] };
   } catch (error) {
-    throw folderError(to, error, manifest.format === 'delta' ? 'the new export is complete' : WITHOUT_FOLDERS);
+    throw folderError(to, error, `the new export is complete${missing}`);
   }
 }
-
-/** What is current if an export ends after the manifest. */
-const WITHOUT_LOGS = 'the new export is complete, but not yet in every Delta log';
-const WITHOUT_FOLDERS = 'the new export is complete, but not yet in the folder of every table';
 
 async function publishOrUndo(work: ExportWork, before: EarlierState): Promise<ExportManifest> {
   const previous = before.manifest;

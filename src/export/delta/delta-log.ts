@@ -84,22 +84,18 @@ function damaged(path: string, how: string): SyncError {
 /** The table in a folder of the export, if an export can write to it. @throws SyncError */
 export async function readWritableLog(folder: string, table: string): Promise<DeltaSnapshot> {
   const snapshot = await readLog(join(folder, table));
-  refuseUnwritable(table, snapshot);
-  return snapshot;
-}
-
-/** Refuses a table that another program changed so that no export can write to it. @throws SyncError `usage` */
-function refuseUnwritable(table: string, { protocol, metaData }: DeltaSnapshot): void {
-  const { minReaderVersion, minWriterVersion } = protocol ?? PROTOCOL;
-  const isNewer = minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion;
-  const what = isNewer
-    ? 'requires a newer version of the Delta protocol than exports write'
-    : metaData?.configuration?.['delta.appendOnly'] === 'true'
-      ? 'is append-only (delta.appendOnly)'
-      : null;
-  if (what === null) return;
+  const obstacle = obstacleTo(snapshot);
+  if (obstacle === null) return snapshot;
   throw new SyncError(
     'usage',
-    `another program has changed the Delta table ${table}: it ${what}. Remove its folder ${LOG_NAME} and export again, which makes a new table, or name another folder with --to`,
+    `another program has changed the Delta table ${table}: it ${obstacle}. Remove its folder ${LOG_NAME} and export again, which makes a new table, or name another folder with --to`,
   );
+}
+
+/** Why no export can write to a table; null if one can. */
+function obstacleTo({ protocol, metaData }: DeltaSnapshot): string | null {
+  const { minReaderVersion, minWriterVersion } = protocol ?? PROTOCOL;
+  if (minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion)
+    return 'requires a newer version of the Delta protocol than exports write';
+  return metaData?.configuration?.['delta.appendOnly'] === 'true' ? 'is append-only (delta.appendOnly)' : null;
 }
