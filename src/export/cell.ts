@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import { parseInstant } from '../core/time/instant.ts';
-import type { ColumnType, ExportColumn } from './relation.ts';
+import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 
 /** A value as SQLite stores it in a table of the mirror. */
 export type CellValue = string | number | null;
@@ -27,7 +27,11 @@ const FITS: Readonly<Record<ColumnType, (value: CellValue) => boolean>> = {
 };
 
 /** SQLite stores any value in any column, whatever its type. @throws SyncError `run` */
-export function checkValue(table: string, { name, type }: ExportColumn, value: CellValue): void {
+export function checkRows({ name, columns }: ExportRelation, rows: readonly CellRow[]): void {
+  for (const row of rows) columns.forEach((column, i) => void checkValue(name, column, row[i] ?? null));
+}
+
+function checkValue(table: string, { name, type }: ExportColumn, value: CellValue): void {
   if (value === null || FITS[type](value)) return;
   const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, MAX_SHOWN)) : String(value);
   throw new SyncError(

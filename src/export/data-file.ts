@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { CellRow } from './cell.ts';
+import { type CellRow, checkRows } from './cell.ts';
 import { createBounds } from './column-bounds.ts';
 import { encoderOf } from './encode.ts';
 import type { ExportScope, ExportWork } from './export-work.ts';
@@ -33,6 +33,7 @@ export function createDataFile({ folder, scope }: ExportWork, relation: ExportRe
   };
   return {
     add(rows: readonly CellRow[]): void {
+      checkRows(relation, rows);
       write(encoder.add(rows));
       measure.add(rows);
       bounds.add(rows);

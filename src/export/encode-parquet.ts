@@ -2,12 +2,12 @@ import { zstdCompressSync } from 'node:zlib';
 import { ByteWriter, type ColumnSource, type KeyValue, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import type { DescribedTable } from '../../schema/table.ts';
 import type { Instant } from '../core/time/instant.ts';
-import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
+import type { CellRow, CellValue, FileEncoder } from './cell.ts';
 import type { ExportScope } from './export-work.ts';
 import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 
 /** Each batch of rows becomes a row group, whose bytes leave memory at once. */
-export function encodeParquet({ name, columns, described }: ExportRelation, scope: ExportScope): FileEncoder {
+export function encodeParquet({ columns, described }: ExportRelation, scope: ExportScope): FileEncoder {
   const writer = new ByteWriter();
   const take = (): Uint8Array => {
     // Not copied: the bytes are written before the next rows come.
@@ -26,7 +26,7 @@ export function encodeParquet({ name, columns, described }: ExportRelation, scop
   return {
     add(rows) {
       void parquet.write({
-        columnData: columns.map((column, i) => columnSource(name, { column, at: i }, rows)),
+        columnData: columns.map((column, i) => columnSource(column, i, rows)),
         rowGroupSize: rows.length,
       });
       return take();
@@ -78,28 +78,23 @@ export const schemaElement = ({ name, type }: ExportColumn): SchemaElement => ({
 
 type ParquetValue = string | number | bigint | boolean;
 
-function columnSource(
-  table: string,
-  { column, at }: { readonly column: ExportColumn; readonly at: number },
-  rows: readonly CellRow[],
-): ColumnSource {
-  const convert = memoized(CONVERSIONS[column.type]);
+function columnSource({ name, type }: ExportColumn, at: number, rows: readonly CellRow[]): ColumnSource {
+  const convert = memoized(CONVERSIONS[type]);
   let longest = 0;
   const data = rows.map((row) => {
     const value = row[at] ?? null;
-    checkValue(table, column, value);
     if (typeof value === 'string' && value.length > longest) longest = value.length;
     return value === null ? null : convert(value);
   });
   // Bounds of JSON are useless to a reader, and the writer keeps all bounds in full until the end of the file.
-  return { name: column.name, data, statistics: column.type !== 'json' && longest <= LONGEST_BOUND };
+  return { name, data, statistics: type !== 'json' && longest <= LONGEST_BOUND };
 }
 
 const LONGEST_BOUND = 1000;
 
 /** Values repeat within a batch, so equal values share one object. */
-function memoized(convert: ((value: CellValue) => ParquetValue) | null): (value: CellValue) => ParquetValue {
-  if (convert === null) return (value) => value as ParquetValue;
+function memoized(convert: ValueConversion | undefined): ValueConversion {
+  if (convert === undefined) return (value) => value as ParquetValue;
   const known = new Map<CellValue, ParquetValue>();
   return (value) => {
     let converted = known.get(value);
@@ -113,10 +108,10 @@ function memoized(convert: ((value: CellValue) => ParquetValue) | null): (value:
 
 const DAY_MS = 86_400_000;
 
-const CONVERSIONS: Readonly<Record<ColumnType, ((value: CellValue) => ParquetValue) | null>> = {
-  text: null,
-  json: null,
-  real: null,
+type ValueConversion = (value: CellValue) => ParquetValue;
+
+/** Values of other columns stay as they are. */
+const CONVERSIONS: Readonly<Partial<Record<ColumnType, ValueConversion>>> = {
   integer: (value) => BigInt(Number(value)),
   boolean: (value) => value !== 0,
   timestamp: (value) => microsOf(String(value)),

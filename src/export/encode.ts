@@ -1,8 +1,8 @@
 import { stringify } from 'csv-stringify/sync';
-import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
+import type { CellRow, CellValue, FileEncoder } from './cell.ts';
 import { encodeParquet } from './encode-parquet.ts';
 import type { ExportScope } from './export-work.ts';
-import type { ExportColumn, ExportRelation } from './relation.ts';
+import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 
 export function encoderOf(scope: ExportScope, relation: ExportRelation): FileEncoder {
   switch (scope.format) {
@@ -10,17 +10,17 @@ export function encoderOf(scope: ExportScope, relation: ExportRelation): FileEnc
     case 'delta':
       return encodeParquet(relation, scope);
     case 'csv':
-      return encodeCsv(relation);
+      return encodeCsv(relation.columns);
     case 'ndjson':
-      return encodeNdjson(relation);
+      return encodeNdjson(relation.columns);
   }
 }
 
 /** With a header line. NULL is an empty field; an empty text is quoted. */
-function encodeCsv({ name: table, columns }: ExportRelation): FileEncoder {
+function encodeCsv(columns: readonly ExportColumn[]): FileEncoder {
   let header: readonly unknown[][] = [columns.map(({ name }) => name)];
   const add = (rows: readonly CellRow[]): Uint8Array => {
-    const lines = rows.map((row) => columns.map((column, i) => csvValue(table, column, row[i] ?? null)));
+    const lines = rows.map((row) => columns.map(({ type }, i) => csvValue(type, row[i] ?? null)));
     const text = stringify([...header, ...lines], {
       cast: { string: (value) => ({ value, quoted_empty: true }), boolean: String },
     });
@@ -30,37 +30,31 @@ function encodeCsv({ name: table, columns }: ExportRelation): FileEncoder {
   return { add, end: () => add([]) };
 }
 
-function csvValue(table: string, column: ExportColumn, value: CellValue): string | number | boolean | null {
-  const plain = plainValue(table, column, value);
-  return column.type === 'real' && typeof plain === 'number' ? decimal(plain) : plain;
+/** Times and JSON as text, flags as true and false. */
+function csvValue(type: ColumnType, value: CellValue): string | number | boolean | null {
+  if (type === 'boolean' && value !== null) return value !== 0;
+  return type === 'real' && typeof value === 'number' ? decimal(value) : value;
 }
 
 /** One JSON object per line, with the mirror's JSON text embedded as JSON. */
-function encodeNdjson({ name: table, columns }: ExportRelation): FileEncoder {
+function encodeNdjson(columns: readonly ExportColumn[]): FileEncoder {
   const keys = columns.map(({ name }, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
   const line = (row: CellRow): string =>
-    columns.map((column, i) => keys[i] + jsonText(table, column, row[i] ?? null)).join('');
+    columns.map(({ type }, i) => keys[i] + jsonText(type, row[i] ?? null)).join('');
   return {
     add: (rows) => Buffer.from(rows.map((row) => `${line(row)}}\n`).join('')),
     end: () => Buffer.alloc(0),
   };
 }
 
-function jsonText(table: string, column: ExportColumn, value: CellValue): string {
-  const plain = plainValue(table, column, value);
+function jsonText(type: ColumnType, value: CellValue): string {
   // A JSON string contains no line breaks, so only whitespace is replaced.
-  if (column.type === 'json' && typeof plain === 'string') return plain.replaceAll(/[\r\n]/g, ' ');
-  return column.type === 'real' && typeof plain === 'number' ? decimal(plain) : JSON.stringify(plain);
+  if (type === 'json' && typeof value === 'string') return value.replaceAll(/[\r\n]/g, ' ');
+  return type === 'real' && typeof value === 'number' ? decimal(value) : JSON.stringify(csvValue(type, value));
 }
 
 /** Readers take a column for integers if they first see some, and then fail at a fraction. */
 function decimal(value: number): string {
   const text = String(value);
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
-}
-
-/** Times and JSON as text, flags as true and false. */
-function plainValue(table: string, column: ExportColumn, value: CellValue): string | number | boolean | null {
-  checkValue(table, column, value);
-  return column.type === 'boolean' && value !== null ? value !== 0 : value;
 }
