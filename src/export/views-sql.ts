@@ -16,11 +16,7 @@ export function viewsSql(location: string, { format, instant, tables, files }: E
   return [header, ...views].join('\n');
 }
 
-function select(
-  format: ExportFormat,
-  { columns }: ExportedTable,
-  files: readonly Pick<ExportedFile, 'path' | 'bytes'>[],
-): string {
+function select(format: ExportFormat, { columns }: ExportedTable, files: readonly ExportedFile[]): string {
   if (files.length === 0)
     return `select ${columns.map(({ name, type }) => `null::${TYPES[type]} as ${quoteName(name)}`).join(', ')} where false`;
   const list = `[\n  ${files.map(({ path }) => literal(path)).join(',\n  ')}\n]`;
@@ -43,7 +39,7 @@ function select(
 const [USUAL_LINE_BYTES, MAX_LINE_BYTES] = [2_000_000, 16 * 1024 * 1024];
 
 /** DuckDB allocates sixteen times as much, so only where a line may be that long. */
-function maxLineSize(files: readonly Pick<ExportedFile, 'bytes'>[]): string {
+function maxLineSize(files: readonly ExportedFile[]): string {
   return files.some(({ bytes }) => bytes > USUAL_LINE_BYTES) ? `max_line_size = ${MAX_LINE_BYTES}, ` : '';
 }
 

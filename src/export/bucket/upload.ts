@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import { sizeOf } from '../export-files.ts';
+import type { ExportWork } from '../export-work.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
 import { yieldToSignal } from '../yield-to-signal.ts';
 import { atOnce, concurrencyOf } from './at-once.ts';
@@ -11,17 +12,16 @@ import { digestsText, ETAGS_NAME, type WrittenObject, type WrittenObjects } from
 import { ObjectConflict, type ObjectStore, type WriteCondition } from './object-store.ts';
 import { planUpload } from './plan-upload.ts';
 
-interface UploadTime {
-  readonly nowMs: number;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Makes the changes of an image in the bucket.
  * @returns what went wrong after the new export was complete, one sentence each
  * @throws SyncError that says which export is complete
  */
-export async function upload(store: ObjectStore, image: BucketImage, { nowMs, signal }: UploadTime): Promise<string[]> {
+export async function upload(
+  store: ObjectStore,
+  image: BucketImage,
+  { nowMs, signal }: Pick<ExportWork, 'nowMs' | 'signal'>,
+): Promise<string[]> {
   const { path: folder, objects, previous } = image;
   const changes = image.changes();
   const gone = [...objects.keys()].filter((path) => !existsSync(join(folder, path)));

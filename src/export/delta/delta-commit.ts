@@ -9,24 +9,18 @@ export interface CommitOrigin {
   readonly nowMs: number;
 }
 
-/** The names of a log that say the same as these: what a user sets stays. */
-function metaDataOf({ metaData: wanted }: DeltaTable, before: MetaDataAction | null, nowMs: number): MetaDataAction {
-  return {
-    id: before?.id ?? randomUUID(),
-    ...wanted,
-    createdTime: before?.createdTime ?? nowMs,
-    configuration: before?.configuration ?? {},
-  };
-}
-
-function isDescribed({ metaData: wanted }: DeltaTable, before: MetaDataAction | null): boolean {
-  return (
+/** Gives a log the names and columns of a table, unless it has them. What a user sets stays. */
+function describe({ metaData: wanted }: DeltaTable, before: MetaDataAction | null, nowMs: number): DeltaAction[] {
+  const isDescribed =
     before !== null &&
     before.name === wanted.name &&
     before.description === wanted.description &&
     before.schemaString === wanted.schemaString &&
-    before.partitionColumns.length === 0
-  );
+    before.partitionColumns.length === 0;
+  if (isDescribed) return [];
+  const id = before?.id ?? randomUUID();
+  const kept = { createdTime: before?.createdTime ?? nowMs, configuration: before?.configuration ?? {} };
+  return [{ metaData: { id, ...wanted, ...kept } }];
 }
 
 /**
@@ -47,7 +41,7 @@ export function commitActions(
   const inJoined = new Set(joined.flatMap(({ joins }) => joins));
   const changes: DeltaAction[] = [
     ...(snapshot.protocol === null ? [{ protocol: PROTOCOL }] : []),
-    ...(isDescribed(table, snapshot.metaData) ? [] : [{ metaData: metaDataOf(table, snapshot.metaData, nowMs) }]),
+    ...describe(table, snapshot.metaData, nowMs),
     ...removed.map(({ path, size, partitionValues }) => ({
       remove: {
         path,

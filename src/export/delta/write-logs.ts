@@ -29,23 +29,18 @@ export async function readLogs(
 ): Promise<DeltaTables> {
   const existing = new Map<string, ExistingTable>();
   for (const { name } of EXPORT_RELATIONS) {
-    if (written.includes(name)) existing.set(name, tableOf(await readWritableLog(folder, name)));
-    else existing.set(name, await otherTable(folder, name, previous));
+    const isWritten = written.includes(name);
+    try {
+      const snapshot = isWritten ? await readWritableLog(folder, name) : await readLog(join(folder, name));
+      existing.set(name, { snapshot, isOurs: snapshot.txns.has(APP_ID) });
+    } catch (error) {
+      if (isWritten || !(error instanceof SyncError)) throw error;
+      // Of a table that is not written, a damaged log does not matter, and the manifest tells whose it was.
+      const isOurs = previous?.format === 'delta' && previous.tables.some((table) => table.name === name);
+      existing.set(name, { snapshot: NO_TABLE, isOurs });
+    }
   }
   return existing;
-}
-
-const tableOf = (snapshot: DeltaSnapshot): ExistingTable => ({ snapshot, isOurs: snapshot.txns.has(APP_ID) });
-
-/** A table that is not written as Delta: a damaged log does not matter, and the manifest tells whose it was. */
-async function otherTable(folder: string, name: string, previous: ExportManifest | null): Promise<ExistingTable> {
-  try {
-    return tableOf(await readLog(join(folder, name)));
-  } catch (error) {
-    if (!(error instanceof SyncError)) throw error;
-    const isOurs = previous?.format === 'delta' && previous.tables.some((table) => table.name === name);
-    return { snapshot: NO_TABLE, isOurs };
-  }
 }
 
 /** The number of the last export that wrote to any of the logs. */
