@@ -9,8 +9,6 @@ export interface RowBatch {
   readonly newFileFrom: string | null | undefined;
 }
 
-type GrowingBatch = RowBatch & { readonly rows: CellRow[] };
-
 const MAX_ROWS = 10_000;
 
 /** Rows may be large, and a batch must fit into memory several times over. */
@@ -25,7 +23,7 @@ export function* batchesOf(
   cutValue: SegmentReader['cutValue'],
   isFull: (rowsLeft: number) => boolean,
 ): Generator<RowBatch> {
-  let batch = null as GrowingBatch | null;
+  let batch = null as (RowBatch & { readonly rows: CellRow[] }) | null;
   let [inSegment, characters, last] = [0, 0, null as string | null];
   for (const [surveyed, row] of segmentRows) {
     const value = cutValue(row);

@@ -106,7 +106,7 @@ async function makeImage(
   if (content === 'whole' && previous !== null)
     await readAll([...previous.files.map((file) => file.path), ...tableFiles(previous).keys()]);
   const written = parseDigests(readTextOf(join(path, ETAGS_NAME)), objects);
-  return { path, objects, previous, written, ...recorder(path, { objects, contents, written }) };
+  return { path, objects, previous, written, ...recorder(path, { objects, written }, contents) };
 }
 
 async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject>> {
@@ -147,15 +147,11 @@ function logFiles(folder: string): string[] {
   return EXPORT_RELATIONS.flatMap(({ name }) => logFilesToRead(join(folder, name)).map((file) => `${name}/${file}`));
 }
 
-interface ImageObjects extends Pick<BucketImage, 'objects' | 'written'> {
-  /** Those whose content is in the image. */
-  readonly contents: ReadonlySet<string>;
-}
-
-/** File operations that record what they change. */
+/** File operations that record what they change; `contents` are the objects whose content is in the image. */
 function recorder(
   folder: string,
-  { objects, contents, written }: ImageObjects,
+  { objects, written }: Pick<BucketImage, 'objects' | 'written'>,
+  contents: ReadonlySet<string>,
 ): Pick<BucketImage, 'files' | 'changes'> {
   const changes = new Map<string, ImageChange>();
   const nameOf = (path: string): string => relative(folder, path).replaceAll('\\', '/');

@@ -4,16 +4,12 @@ import type { DeltaField, DeltaSnapshot, MetaDataAction } from './delta-action.t
 import { readWritableLog } from './delta-log.ts';
 import { type DeltaTable, deltaTables } from './delta-table.ts';
 
-/** A table whose Delta log does not match the manifest's files and columns. */
-interface UnequalLog {
-  readonly table: string;
-  /** Why the next export refuses the log, and what to do first; null if it repairs the log. */
-  readonly reason: string | null;
-}
-
-/** The tables of an export whose log is not the one that the export wrote. */
-export async function unequalLogs(folder: string, manifest: ExportManifest): Promise<UnequalLog[]> {
-  const unequal: UnequalLog[] = [];
+/**
+ * The tables of an export whose log does not match the manifest's files and columns, each with the reason why the next
+ * export refuses the log, and what to do first; null if it repairs the log.
+ */
+export async function unequalLogs(folder: string, manifest: ExportManifest) {
+  const unequal: { readonly table: string; readonly reason: string | null }[] = [];
   for (const table of deltaTables(manifest)) {
     const log = await readWritableLog(folder, table.name).catch(refusalOf);
     const reason = log instanceof SyncError ? log.message : null;
