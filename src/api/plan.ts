@@ -10,6 +10,7 @@ import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
 import { clock, type SyncSettings, selectStreams, syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { type DayForecast, forecast, type RunForecast } from '../sync/forecast.ts';
+import { deferErrors } from './defer-errors.ts';
 import { openStore } from './open-store.ts';
 import { type EnvironmentListing, requestEnvironments } from './request-environments.ts';
 
@@ -42,17 +43,21 @@ export async function plan(options: PlanOptions): Promise<ForecastReport> {
   checkOptions(options);
   const settings = syncSettings(options);
   const watch = watchOf(options);
+  const { signal } = watch;
+  const { onProgress, rethrow } = deferErrors(watch.onProgress);
   const store = await openStore(settings.db);
   try {
     await refuseForeign(store, settings);
-    const listing = await requestEnvironments({ ...settings, maxRequests: null }, watch);
+    const listing = await requestEnvironments({ ...settings, maxRequests: null }, { signal, onProgress });
     const exists = await store.exists();
-    const rehearse = (path: string) => rehearsed(path, { settings, listing, exists }, watch.signal);
+    const rehearse = (path: string) => rehearsed(path, { settings, listing, exists }, signal);
     return exists
-      ? await withMirrorFile(store, rehearse, { replica: options.replica, signal: watch.signal })
+      ? await withMirrorFile(store, rehearse, { replica: options.replica, signal })
       : await rehearse(NO_FILE);
   } catch (error) {
     throw store.explain(error);
+  } finally {
+    rethrow();
   }
 }
 

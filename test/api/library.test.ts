@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
+import { describe, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
 import { runOnce } from '../../src/api/session.ts';
 import { verifyOnce } from '../../src/api/verify-mirror.ts';
 import { openLocked } from '../../src/destination/sqlite/open-locked.ts';
@@ -180,6 +180,18 @@ describe('the library', () => {
     expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
   });
 
+  test('a plan whose listener throws is finished, and then rejects with that error', async () => {
+    const { options } = await setUp();
+    const failed = new Error('the watcher failed');
+    const onProgress = vi.fn<(event: SyncEvent) => void>(() => {
+      throw failed;
+    });
+    await expect(plan({ ...options, onProgress })).rejects.toBe(failed);
+    const onWait = vi.fn();
+    await plan({ ...options, onProgress: ({ type }) => type === 'wait' && onWait() });
+    expect([onProgress.mock.calls.length > 0, onWait.mock.calls]).toEqual([true, []]);
+  });
+
   test('a schedule runs until its signal is aborted', async () => {
     const { options } = await setUp();
     const stop = new AbortController();
@@ -303,6 +315,8 @@ describe('the query of an open mirror', () => {
       );
     expect([...other].length).toBeGreaterThan(0);
     expect(mirror.status().last_run).not.toBeNull();
+    expect(() => mirror.snapshot(() => mirror.query('select id from assets'))).toThrow(/not all read/);
+    expect(mirror.snapshot(() => mirror.status().last_run)).not.toBeNull();
   });
 
   test('queries inside a snapshot see one state of the mirror, whatever is written meanwhile', async () => {

@@ -3,6 +3,7 @@ import { SyncError } from '../../core/errors.ts';
 import { threadArguments } from '../../core/thread-arguments.ts';
 import type { ProgressOptions } from '../../settings/options.ts';
 import type { WorkWatch } from '../../settings/sync-settings.ts';
+import { deferErrors } from '../defer-errors.ts';
 import type { JobEvent, JobReply, SerializedError, ThreadJob, ThreadJobs } from './thread-messages.ts';
 
 /** Runs jobs in a thread, one at a time: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
@@ -58,18 +59,9 @@ function doJob(worker: Worker, job: ThreadJob, watch: ProgressOptions<JobEvent>)
   const { signal } = watch;
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
-  // A throwing listener does not stop the run: the caller gets the error after the run has ended.
-  let thrown: { readonly error: unknown } | null = null;
-  const emit = (event: PostedEvent): void => {
-    try {
-      watch.onProgress?.(withError(event));
-    } catch (error) {
-      thrown ??= { error };
-    }
-  };
+  const listener = deferErrors((event: PostedEvent) => watch.onProgress?.(withError(event)));
   const onMessage = (reply: JobReply): void => {
-    if (reply.type === 'events') reply.events.forEach(emit);
-    else if (thrown !== null) reject(thrown.error);
+    if (reply.type === 'events') reply.events.forEach(listener.onProgress);
     else if (reply.type === 'ended') resolve(reply.result);
     else reject(deserializeError(reply.error));
   };
@@ -83,6 +75,7 @@ function doJob(worker: Worker, job: ThreadJob, watch: ProgressOptions<JobEvent>)
     signal?.removeEventListener('abort', stop);
     // Removes only these listeners: the worker object has listeners of its own.
     worker.off('message', onMessage).off('error', reject).off('exit', onExit);
+    listener.rethrow();
   });
 }
 
