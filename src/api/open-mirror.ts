@@ -25,25 +25,35 @@ export async function openMirror(options: MirrorOptions = {}): Promise<ReadableM
   const mirror = openForReading(givenFile(options, 'openMirror (unlike query)'));
   const { path, connection } = mirror;
   const unfinished = new Set<Pick<ReadResult, 'close'>>();
-  /** Reads in a transaction, which SQLite does not begin meanwhile. */
+  /** SQLite neither begins nor ends a transaction while a result is unread. */
   const refuseUnfinished = (): void => {
     if (unfinished.size > 0)
       throw new SyncError('usage', 'the rows of an earlier query are not all read: read or close its result first');
+  };
+  const closeUnfinished = (): void => {
+    for (const result of unfinished) result.close();
   };
   return {
     path,
     query: (sql, options) => readStatement(mirror, sql, options, unfinished),
     snapshot(read) {
       refuseUnfinished();
-      return connection.transaction(read)();
+      return connection.transaction(() => {
+        try {
+          const result = read();
+          refuseUnfinished();
+          return result;
+        } finally {
+          closeUnfinished();
+        }
+      })();
     },
     status() {
       refuseUnfinished();
       return statusOf(mirror);
     },
     close() {
-      // SQLite refuses to close while a statement is unfinished.
-      for (const result of unfinished) result.close();
+      closeUnfinished();
       connection.close();
     },
   };
