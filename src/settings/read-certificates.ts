@@ -16,9 +16,8 @@ function readPem(path: string): string {
   if (certificates.length === 0)
     throw new SyncError('usage', `${path} contains no certificate: name a file in PEM (-----BEGIN CERTIFICATE-----)`);
   try {
-    // TLS would pass over a damaged one.
-    for (const each of certificates) new X509Certificate(BEGIN + each);
-    return pem;
+    // TLS would pass over a damaged one, and over one that does not begin on a line of its own.
+    return certificates.map((each) => new X509Certificate(BEGIN + each).toString()).join('\n');
   } catch (cause) {
     throw new SyncError('usage', `a certificate in ${path} is damaged: copy it again`, { cause });
   }

@@ -4,7 +4,7 @@ import { SyncError } from '../core/errors.ts';
 /** The contents of pipes and the like, which can be read only once: a second read would block forever. */
 const readOnce = new Map<string, string>();
 
-/** Some editors for Windows begin a file with it. */
+/** Some editors for Windows write one at the beginning. */
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
 /** @throws SyncError `usage` if the file cannot be read */

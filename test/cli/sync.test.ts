@@ -113,6 +113,9 @@ describe('obsync sync', () => {
     const ended = await obsync([...sync, '--ca-file', wrong], { env });
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('contains no certificate') });
     const pem = readFileSync(CA_FILE, 'utf8');
+    const joined = join(folder(), 'joined.pem');
+    writeFileSync(joined, pem.trimEnd() + pem);
+    expect(await obsync([...sync, '--ca-file', joined], { env })).toMatchObject({ code: 0 });
     for (const damaged of [pem.slice(0, -300), pem.slice(0, -300) + pem]) {
       writeFileSync(wrong, damaged);
       const refusedFile = await obsync([...sync, '--ca-file', wrong], { env });
