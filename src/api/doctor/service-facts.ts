@@ -46,7 +46,16 @@ export async function askService(
 
 async function askSource(source: Source, { baseUrl, environments: wanted }: SyncSettings) {
   const startedMs = performance.now();
-  const listed = await attempt(() => source.environments());
+  let aheadSeconds: number | null = null;
+  /** Looks at the clock as soon as there is an answer: the next request may wait long for one. */
+  const answer = async <Value>(request: () => Promise<Value>): Promise<FoundFact<Value>> => {
+    const before = source.times().newestReading;
+    const fact = await attempt(request);
+    const { newestReading } = source.times();
+    if (newestReading !== null && newestReading !== before) aheadSeconds = secondsBetween(newestReading, clock());
+    return fact;
+  };
+  const listed = await answer(() => source.environments());
   const seconds = (performance.now() - startedMs) / 1000;
   const environments = 'value' in listed ? reconcile(listed.value, [], clock()).listed : [];
   const chosen = await attempt(() => chooseEnvironments(environments, wanted));
@@ -54,9 +63,8 @@ async function askSource(source: Source, { baseUrl, environments: wanted }: Sync
   const lists: { stream: string; error: FactError | null }[] = [];
   for (const { name: stream, path } of environment === undefined ? [] : ASKED) {
     const request = { path: [String(environment?.id), ...path], query: { limit: 1 }, cursor: null };
-    lists.push({ stream, error: errorOf(await attempt(() => source.page(request))) });
+    lists.push({ stream, error: errorOf(await answer(() => source.page(request))) });
   }
-  const { newestReading } = source.times();
   return {
     host: new URL(baseUrl).host,
     /** Why the environments could not be listed. */
@@ -70,7 +78,7 @@ async function askSource(source: Source, { baseUrl, environments: wanted }: Sync
     environment: environment?.name ?? null,
     lists,
     /** How far this machine's clock is ahead of the service's; null if no answer had a `Date`. */
-    aheadSeconds: newestReading === null ? null : secondsBetween(newestReading, clock()),
+    aheadSeconds: aheadSeconds as number | null,
     quota: source.quota?.() ?? null,
   };
 }
