@@ -106,7 +106,7 @@ export function* readConditions(
   return found;
 }
 
-/** Null for a column that the rows of a kind do not have, too. */
+/** Also null if the rows of this kind lack the column. */
 const textIn = (row: Row, name: string): string | null => (row[name] == null ? null : String(row[name]));
 
 function assetFacts(row: Row): Pick<AlertFacts, 'assetId' | 'assetName' | 'owners' | 'tags' | 'paths'> {
