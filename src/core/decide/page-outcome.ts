@@ -28,8 +28,8 @@ export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   refuseBadCursor(input, read);
   if (read.as === 'unshown') return confirmed(input, context);
   const effect = PAGE_EFFECTS[effectKindOf(stream)](input, read, context);
-  const returnedKeys = decoded.rows.map((row) => row.key);
-  const dead = isFeedRead(read) ? [] : stillDeleted(input, effect.changes ?? []);
+  const { returnedKeys = decoded.rows.map((row) => row.key) } = effect;
+  const dead = isFeedRead(read) ? [] : stillDeleted(input, returnedKeys);
   const unclearedOrDead = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
   const isOfUnreturned = read.as === 'suspect' || read.as === 'rejected';
   const pendingIds = isOfUnreturned ? unreturnedIds(input) : unclearedOrDead;
@@ -40,8 +40,8 @@ export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   const end = readEnd(input, pendingIds, context);
   const commit = {
     kind: 'page' as const,
-    returnedKeys,
     ...effect,
+    returnedKeys,
     ...leftMarks,
     ...end,
     checkpoint: next,
@@ -72,13 +72,14 @@ function unreturnedIds({ checkpoint: { round }, decoded: { rows, rejected } }: P
 }
 
 /** The parents of returned rows that stay deleted because their tombstone is newer; they are looked up again (R13). */
-function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
-  const { parent } = stream;
-  if (parent === undefined) return [];
-  const dead = deadKeys({ stream, existing }, changes);
-  if (dead.size === 0) return [];
-  const parentIds = decoded.rows
-    .filter(({ key, deletedAt }) => deletedAt === null && dead.has(joinKey(key)))
+function stillDeleted(
+  { stream: { parent }, decoded: { rows } }: PageInput,
+  shownKeys: readonly (readonly string[])[],
+): readonly string[] {
+  if (parent === undefined || shownKeys.length === rows.length) return [];
+  const shown = new Set(shownKeys.map(joinKey));
+  const parentIds = rows
+    .filter(({ key, deletedAt }) => deletedAt === null && !shown.has(joinKey(key)))
     .map(({ row }) => row[parent.by]);
   return [...new Set(parentIds.filter((id) => typeof id === 'string'))];
 }
