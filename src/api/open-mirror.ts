@@ -24,14 +24,14 @@ export async function openMirror(options: MirrorOptions = {}): Promise<ReadableM
   checkOptions(options);
   const mirror = openForReading(givenFile(options, 'openMirror (unlike query)'));
   const { path, connection } = mirror;
-  const unfinished = new Set<Pick<ReadResult, 'close'>>();
+  const unfinished = new Set<() => void>();
   /** SQLite neither begins nor ends a transaction while a result is unread. */
   const refuseUnfinished = (): void => {
     if (unfinished.size > 0)
       throw new SyncError('usage', 'the rows of an earlier query are not all read: read or close its result first');
   };
   const closeUnfinished = (): void => {
-    for (const result of unfinished) result.close();
+    for (const close of unfinished) close();
   };
   return {
     path,

@@ -18,15 +18,15 @@ export interface ReadResult extends Iterable<Readonly<Record<string, SqlValue>>>
 }
 
 /**
- * Runs the statement up to its first row, so an error is thrown before anything is printed. Until its rows are read, the
- * result is in `unfinished`.
+ * Runs the statement up to its first row, so an error is thrown before anything is printed. Until its rows are read,
+ * `unfinished` has the function that closes it.
  * @throws SyncError `usage` if it is not SQL, is more than one statement, writes, or returns no rows
  */
 export function readStatement(
   { connection, path }: MirrorFile,
   sql: string,
   { parameters = [], bigints = false }: StatementOptions = {},
-  unfinished: Set<Pick<ReadResult, 'close'>> = new Set(),
+  unfinished: Set<() => void> = new Set(),
 ): ReadResult {
   const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql));
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
@@ -43,10 +43,9 @@ export function readStatement(
   const close = (): void => {
     // It would keep the connection busy.
     iterator.return?.();
-    unfinished.delete(open);
+    unfinished.delete(close);
   };
-  const open = { close };
-  if (first.done !== true) unfinished.add(open);
+  if (first.done !== true) unfinished.add(close);
   const exact = rowsFrom(path, { first, iterator, close });
   const rows = bigints ? exact : withNumbers(exact);
   return {
