@@ -123,24 +123,23 @@ interface ExportPlace {
   readonly files: FileOperations;
 }
 
-async function exportTo(place: ExportPlace, { mirror, settings, watch }: MirrorExport): Promise<ExportReport> {
-  const { connection } = mirror;
+async function exportTo(place: ExportPlace, work: MirrorExport): Promise<ExportReport> {
+  const { connection } = work.mirror;
   // All statements until its end read the same state of the mirror.
   connection.exec('begin');
   try {
-    const environments = environmentsOf(connection, settings.environments);
-    return await exportAsOf(environments, place, { mirror, settings, watch });
+    return await exportInside(place, work);
   } finally {
     // An upload follows, and a reader keeps the log of the mirror from shrinking.
     if (connection.inTransaction) connection.exec('rollback');
   }
 }
 
-async function exportAsOf(
-  environments: ReturnType<typeof environmentsOf>,
+async function exportInside(
   place: ExportPlace,
   { mirror: { connection }, settings, watch }: MirrorExport,
 ): Promise<ExportReport> {
+  const environments = environmentsOf(connection, settings.environments);
   const relations = relationsOf(settings.tables, settings.views);
   const { lock, path, previous } = openTarget(place);
   try {
