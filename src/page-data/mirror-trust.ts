@@ -3,7 +3,7 @@ import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
-import { type PageReads, type PageScope, selectCount, selectRows, selectTexts } from './page-scope.ts';
+import { bind, type PageReads, type PageScope, selectCount, selectRows, selectTexts } from './page-scope.ts';
 import { selectValues } from './sql.ts';
 
 export interface TrustReader {
@@ -21,7 +21,7 @@ export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: read
   const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
   const sql = 'select id as env_id, name, cron, missing_since from environments order by name, id';
   const environments = reads
-    .rows<NamedEnvironment>({ sql, values: {} })
+    .rows<NamedEnvironment>(bind(sql))
     .filter(({ env_id }) => visible?.has(env_id) ?? true)
     .map((row) => environmentTrust(reads, reader, row, seen));
   const limitedTo = limitOf(reader);
@@ -44,13 +44,13 @@ function limitOf({ environments, deniedScopes, seesSomeAssets }: TrustReader): M
 
 function clockOf(reads: PageReads, ids: readonly string[]): string {
   const sql = `select max(mirrored_at) from mirror_environments where env_id in ${selectValues('ids')}`;
-  return reads.texts({ sql, values: { ids: JSON.stringify(ids) } })[0] ?? EPOCH;
+  return reads.texts(bind(sql, { ids }))[0] ?? EPOCH;
 }
 
 function lastRun(reads: PageReads): RunTrust | null {
   const sql = `select id as run, status, started_at, ended_at, requests, error from sync_runs
     where command = 'sync' order by id desc limit 1`;
-  return reads.rows<RunTrust>({ sql, values: {} })[0] ?? null;
+  return reads.rows<RunTrust>(bind(sql))[0] ?? null;
 }
 
 /**
@@ -69,13 +69,12 @@ function lastRunOf(reads: PageReads, ids: readonly string[], streams: readonly C
       from json_each(@ids) e, json_each(@streams) n)
     group by s.run_id`;
   const lists = { ids, streams: streams.map(({ name }) => name), well: WELL_ENDED };
-  const values = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, JSON.stringify(list)]));
-  return reads.rows<RunTrust>({ sql, values })[0] ?? null;
+  return reads.rows<RunTrust>(bind(sql, lists))[0] ?? null;
 }
 
 function lastVerify(reads: PageReads): VerifyTrust | null {
   const sql = 'select ended_at, equal, difference_count from verifications order by id desc limit 1';
-  const [last] = reads.rows<Omit<VerifyTrust, 'equal'> & { equal: 0 | 1 }>({ sql, values: {} });
+  const [last] = reads.rows<Omit<VerifyTrust, 'equal'> & { equal: 0 | 1 }>(bind(sql));
   return last === undefined ? null : { ...last, equal: last.equal === 1 };
 }
 
@@ -84,7 +83,7 @@ function readQuota(reads: PageReads): QuotaTrust | null {
       quota_noted_at as noted_at
     from mirror where quota_limit is not null and quota_window_seconds is not null and quota_remaining is not null
       and quota_noted_at is not null`;
-  return reads.rows<QuotaTrust>({ sql, values: {} })[0] ?? null;
+  return reads.rows<QuotaTrust>(bind(sql))[0] ?? null;
 }
 
 type NamedEnvironment = Pick<EnvironmentTrust, 'env_id' | 'name' | 'cron' | 'missing_since'>;

@@ -36,13 +36,18 @@ export const seen = ({ limit }: PageScope, asset: string, env = 'env_id'): strin
 /** Values by the name of their parameter. A list is the parameter of `selectValues`. */
 export type ScopedValues = Readonly<Record<string, string | number | readonly (string | null)[]>>;
 
-/** A statement that may use `seen`, `@env` and these values. */
-function statementIn({ env, limit }: PageScope, sql: string, values: ScopedValues): SqlStatement {
+/** A statement with these values. */
+export function bind(sql: string, values: ScopedValues = {}): SqlStatement {
   const texts = Object.entries(values).map(([name, value]) => [
     name,
     Array.isArray(value) ? JSON.stringify(value) : value,
   ]);
-  return { sql, values: { env, ...limit?.values, ...Object.fromEntries(texts) } };
+  return { sql, values: Object.fromEntries(texts) };
+}
+
+/** A statement that may use `seen`, `@env` and these values. */
+function statementIn({ env, limit }: PageScope, sql: string, values: ScopedValues): SqlStatement {
+  return { sql, values: { env, ...limit?.values, ...bind(sql, values).values } };
 }
 
 export const selectRows = <Row = SqlRow>(scope: PageScope, sql: string, values: ScopedValues = {}): readonly Row[] =>
