@@ -146,6 +146,8 @@ export interface LookupRead {
   /** The chunk's ids with uncleared marks (R13, R18); of suspect and rejected rows, those not yet returned. */
   readonly pendingIds: readonly string[];
   readonly variant: number;
+  /** The number of the chunk's first read; a waiting scan may resume between two variants (R9). */
+  readonly firstRead: number;
   /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */
   readonly before: Instant | null;
 }

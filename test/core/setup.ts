@@ -99,7 +99,18 @@ export function walk(as: ListRead['as'], query: Query = { limit: 2000 }): ListRe
 }
 
 export function ask(about: LookupRead['about'], given: Partial<LookupRead> = {}): LookupRead {
-  return { do: 'look-up', about, after: '', asked: 0, ids: [], pendingIds: [], variant: 0, before: null, ...given };
+  return {
+    do: 'look-up',
+    about,
+    after: '',
+    asked: 0,
+    ids: [],
+    pendingIds: [],
+    variant: 0,
+    firstRead: 0,
+    before: null,
+    ...given,
+  };
 }
 
 /** Read number 1, begun at T in run 5, at its first page. */

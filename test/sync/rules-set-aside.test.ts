@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/environment.ts';
+import {
+  putAsset,
+  putColumn,
+  putColumnEdges,
+  putTest,
+  remove,
+  removeAsset,
+  restoreAsset,
+} from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectMirrored, failAt, liveIds, removeHooks, rowOf, type Scene, syncedScene } from '../support/scene.ts';
@@ -300,5 +308,30 @@ test('a run that lasts for days attempts a scan once, and no feed a second time 
   expect(mirrored.checkpoint('columns').watermark).toBe(watermark);
   removeHooks(scene);
   expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
+  expectMirrored(scene);
+});
+
+test('a test stays live if the scan waited while its tie was looked up in the first of two lists (R9, R10)', async () => {
+  const scene = await syncedScene();
+  const { mirrored, env, world } = scene;
+  world.advance(8 * DAY);
+  env.keepsTombstones = true;
+  remove(env, 'tests', 't1');
+  putTest(env, 't1', 'a1');
+  for (let run = 0; run < 2; run++) {
+    let isFirst = true;
+    world.beforeRequest = ({ path, query }) => {
+      if (path !== 'e1/tests' || !('ids' in query) || !isFirst) return;
+      isFirst = false;
+      throw new SyncError('stream', 'the lookup is broken.');
+    };
+    expect(streamSummary(await mirrored.sync(), 'tests').status).toBe('failed');
+    // The feed of the last run does not return the test again.
+    world.advance(2 * HOUR);
+  }
+  removeHooks(scene);
+  await mirrored.sync();
+  expect(mirrored.requests('tests').map(({ query }) => query['ids'])).toContainEqual(['t1']);
+  expect(rowOf(scene, 'tests', 't1')).toMatchObject({ deleted_at: null });
   expectMirrored(scene);
 });

@@ -91,7 +91,8 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
     return fetchFirst(checkpoint, { as: step.as, path: stream.path, query: step.query }, context);
   }
   if (step.ids.length === 0) return { do: 'look-up', lookup: step, checkpoint };
-  const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1 }, ...rest] });
+  const firstRead = step.variant === 0 ? round.reads + 1 : step.firstRead;
+  const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1, firstRead }, ...rest] });
   return fetchFirst(counted, lookupPlan(stream, step, context), context);
 }
 

@@ -42,10 +42,10 @@ function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverT
 /** The rows of the current chunk that its reads did not return; after a confirmation, all reads of the round (R13). */
 function sweptBy(
   { key, parent }: Stream,
-  { about, ids, variant }: LookupRead,
+  { about, ids, firstRead }: LookupRead,
   { round: { read }, waitingScan }: ReadCheckpoint,
   { serverTime }: Context,
 ): NonNullable<PageCommit['sweptRows']> {
-  const sinceRead = about === 'unshown' ? (waitingScan?.reads ?? 0) + 1 : read.number - variant;
+  const sinceRead = about === 'unshown' ? (waitingScan?.reads ?? 0) + 1 : firstRead;
   return { by: parent?.by ?? key[0], ids, sinceRead, at: readAt(read, serverTime), isConfirmed: false };
 }

@@ -126,7 +126,7 @@ export function feedStep(as: 'upserts' | 'tombstones', since: Instant, { options
 }
 
 export function lookupStep(about: LookupRead['about']): LookupRead {
-  return { do: 'look-up', about, after: '', asked: 0, ids: [], pendingIds: [], variant: 0, before: null };
+  return { do: 'look-up', about, after: '', asked: 0, ids: [], pendingIds: [], variant: 0, firstRead: 0, before: null };
 }
 
 /** The current step of a round. @throws Error if it is not a lookup */

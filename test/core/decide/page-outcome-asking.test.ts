@@ -95,7 +95,7 @@ describe('sweep candidates (R12)', () => {
 });
 
 describe('the children of a deleted or restored parent (R13)', () => {
-  const readStep = ask('owned', { ids: ['a', 'b'] });
+  const readStep = ask('owned', { ids: ['a', 'b'], firstRead: 7 });
 
   test('children that are not returned become absent, and the marks of their parents are cleared', () => {
     const commit = commitOf('columns', [column('c', YESTERDAY)], asking(readStep));
@@ -134,7 +134,7 @@ describe('the children of a deleted or restored parent (R13)', () => {
 
   test('tests become absent only if neither of the two lists returned them', () => {
     expect(commitOf('tests', [], asking(readStep))).not.toHaveProperty('sweptRows');
-    const last = asking({ ...readStep, variant: 1 });
+    const last = asking({ ...readStep, variant: 1, firstRead: 6 });
     expect(commitOf('tests', [], last).sweptRows?.sinceRead).toBe(6);
   });
 
@@ -200,7 +200,7 @@ describe('the lookup of rejected rows (R20)', () => {
 });
 
 describe('the lookup of suspect rows', () => {
-  const readStep = ask('suspect', { ids: ['c', 'd', 'e'], pendingIds: ['d', 'e'] });
+  const readStep = ask('suspect', { ids: ['c', 'd', 'e'], pendingIds: ['d', 'e'], firstRead: 7 });
   const item = column('c', YESTERDAY);
   const right = { ...(column('c', YESTERDAY) as Row), data_type: null, extra: null, deleted_at: null, deletion: null };
   const FUTURE = '2036-01-01T00:00:00.000000Z';
@@ -241,7 +241,7 @@ describe('the lookup of suspect rows', () => {
     const first = commitOf('tests', [], asking(readStep));
     expect(first).not.toHaveProperty('sweptRows');
     const [second] = first.checkpoint.round.steps as [LookupRead];
-    expect(commitOf('tests', [], asking(second)).sweptRows).toMatchObject({ ids: ['d', 'e'], sinceRead: 6 });
+    expect(commitOf('tests', [], asking(second)).sweptRows).toMatchObject({ ids: ['d', 'e'], sinceRead: 7 });
   });
 });
 

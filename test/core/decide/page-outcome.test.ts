@@ -74,7 +74,10 @@ describe('the commit of a page (R5)', () => {
   });
 
   test('a tied row that was looked up is live if it is returned, else absent (R10)', () => {
-    const asked = { read: { as: 'ties', number: 3 }, round: { steps: [ask('ties', { ids: ['f'] })] } } as const;
+    const asked = {
+      read: { as: 'ties', number: 3 },
+      round: { steps: [ask('ties', { ids: ['f'], firstRead: 3 })] },
+    } as const;
     const held = [live('f', { ...gone, deleted_at: T, synced_at: YESTERDAY })];
     const shown = arrive({ ...asked, items: [column('f', T)], held });
     expect(fates(shown)).toEqual(['f restored']);
