@@ -148,7 +148,10 @@ export interface LookupRead {
   readonly variant: number;
   /** The number of the chunk's first read; a waiting scan may resume between two variants (R9). */
   readonly firstRead: number;
-  /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */
+  /**
+   * Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). Histories
+   * last read before it are due by age (R13).
+   */
   readonly before: Instant | null;
 }
 
@@ -180,8 +183,15 @@ interface HistoryRead {
   readonly mirroredAt: Instant;
   /** Whether the last try read it, so a 404 is news (R15). */
   readonly wasRead: boolean;
-  /** A period that was never read and that the service no longer returns. */
-  readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+  /** The latest start time on its committed pages, where it restarts; null before its first page. */
+  readonly through: Instant | null;
+  readonly gaps: readonly HistoryGap[];
+}
+
+/** A period of a history that was never read and that the service no longer returns. */
+export interface HistoryGap {
+  readonly from: Instant;
+  readonly to: Instant;
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import { type LocalStep, lookUpHistory } from '../core/decide/next-step.ts';
-import type { Destination, DueTest } from '../core/ports/destination.ts';
+import { dueTestsQuery } from '../core/decide/scan-interval.ts';
+import type { Destination, DueTest, DueTestsQuery } from '../core/ports/destination.ts';
 import type { Page, PageRequest } from '../core/ports/source.ts';
 import type { Stream } from '../core/stream.ts';
 
@@ -40,7 +41,7 @@ const LOOKED_UP = 5000;
 
 export function createHistoryQueue({ stream, destination, concurrency, fetch }: HistoryRequest): HistoryQueue {
   const sent = new Map<string, SentRequest>();
-  const due = inTurn((limit) => destination.dueTests(stream, limit));
+  const due = inTurn((query) => destination.dueTests(query));
   let metHeavy = false;
   /** The test whose response is taken next. */
   let currentTest: string | null = null;
@@ -67,7 +68,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
 
   return {
     async next(checkpoint, context) {
-      await due.fill();
+      await due.fill(dueTestsQuery(checkpoint, context, LOOKED_UP));
       if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
       const test = due.take();
       currentTest = test?.id ?? null;
@@ -89,15 +90,15 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
  * Yields the due tests one by one, then null. The last lookup is the one that returns fewer tests than requested: tests
  * that become due later belong to the next round.
  */
-function inTurn(lookUp: (limit: number) => Promise<readonly DueTest[]>) {
+function inTurn(lookUp: (query: DueTestsQuery) => Promise<readonly DueTest[]>) {
   let due: DueTest[] = [];
   let isLast = false;
   return {
     /** Call this before `next` and `take`. */
-    async fill(): Promise<void> {
+    async fill(query: DueTestsQuery): Promise<void> {
       if (due.length > 0 || isLast) return;
-      due = [...(await lookUp(LOOKED_UP))];
-      isLast = due.length < LOOKED_UP;
+      due = [...(await lookUp(query))];
+      isLast = due.length < query.limit;
     },
     next: (count: number): readonly DueTest[] => due.slice(0, count),
     take(): DueTest | null {

@@ -127,6 +127,7 @@ export function facts(given: Partial<RoundFacts> = {}): RoundFacts {
     hasHeld: false,
     lastMark: 0,
     isParentScanned: true,
+    histories: { count: 0, latestReadAt: null },
     ...given,
   };
 }

@@ -105,7 +105,7 @@ export const COMMIT_KINDS: readonly CommitKind[] = [
     title: 'a history that was read to its end',
     isOf: isWindow,
     act: of(() => ({
-      historyRead: { testId: 'x', readAt: START, mirroredAt: START, gap: { from: START, to: START }, since: 2 },
+      historyRead: { testId: 'x', readAt: START, mirroredAt: START, gaps: [{ from: START, to: START }], since: 2 },
     })),
   },
   {

@@ -103,7 +103,7 @@ describe.each([
 
   test('due tests are found in key order, with one lookup per test in each table (R22)', async () => {
     fill(counted);
-    const plans = await plansOf(() => on().dueTests(entryNamed('test_executions'), 9));
+    const plans = await plansOf(() => on().dueTests({ limit: 9, run: 1, fresh: null }));
     expect(plans.filter((step) => / [trfl] /.test(step)).sort()).toEqual([
       'SEARCH f USING INDEX sqlite_autoindex_history_failures_1 (env_id=? AND test_id=?) LEFT-JOIN',
       'SEARCH l USING INDEX latest_test_executions_by_test (env_id=? AND test_id=?)',
@@ -158,11 +158,11 @@ describe.each([
     expect(plan).toEqual([expect.stringMatching(new RegExp(`^SEARCH ${table} USING INDEX ${index} \\(env_id=\\?`))]);
   });
 
-  test('reading the facts of a stream counts no rows', async () => {
+  test('reading the facts of a stream counts no rows, except the tests whose histories may be due by age', async () => {
     fill(counted);
     await plansOf(async () => {
-      for (const { name } of CATALOGUE)
-        await on().facts(entryNamed(name), { since: null, settledBefore: LAST_INSTANT });
+      for (const { name, method } of CATALOGUE)
+        if (method !== 'window') await on().facts(entryNamed(name), { since: null, settledBefore: LAST_INSTANT });
     });
     expect(prepared.filter((sql) => sql.includes('count('))).toEqual([]);
   });

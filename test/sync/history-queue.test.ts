@@ -16,9 +16,9 @@ test('thousands of due tests are looked up a few times, and looked up again only
   const queue = createHistoryQueue({
     stream: streamOf('test_executions'),
     destination: {
-      async dueTests(_, most) {
+      async dueTests({ limit }) {
         lookUps.push(left.length);
-        return left.slice(0, most);
+        return left.slice(0, limit);
       },
     },
     concurrency: 4,

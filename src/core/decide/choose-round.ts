@@ -2,6 +2,7 @@ import type {
   Checkpoint,
   IdleCheckpoint,
   ListRead,
+  LookupRead,
   ReadStep,
   Round,
   RoundCheckpoint,
@@ -14,7 +15,7 @@ import { addSeconds, type Instant, sameHour } from '../time/instant.ts';
 import { chunksOf } from './chunk.ts';
 import type { RowDifference } from './difference.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
-import { nextScanAt } from './scan-interval.ts';
+import { nextScanAt, staleHistoriesBefore } from './scan-interval.ts';
 
 /** The new round, possibly with nothing to read, or the reason why none can begin. */
 export type RoundStart =
@@ -31,8 +32,12 @@ export function chooseRound(stream: Stream, checkpoint: Checkpoint, context: Con
     case 'snapshot':
       return chooseSnapshotRound(stream, checkpoint, context, facts);
     case 'window':
-      return started({ mode: 'window', reason: 'window', steps: [lookupStep('tests')] }, context, facts);
+      return started({ mode: 'window', reason: 'window', steps: [dueHistories(facts, context)] }, context, facts);
   }
+}
+
+function dueHistories(facts: RoundFacts, context: Context): LookupRead {
+  return { ...lookupStep('tests'), before: staleHistoriesBefore(facts, context) };
 }
 
 /** Where the feeds start (R2); null if no feed can be read. */

@@ -1,12 +1,13 @@
 import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, RoundCheckpoint } from '../checkpoint.ts';
-import { type Context, isFuture, isOutOfLookback } from '../context.ts';
+import { type Context, isOutOfLookback } from '../context.ts';
 import type { Backlog, DueTest, FactsQuery, RoundEnd } from '../ports/destination.ts';
 import type { PageRequest, Query } from '../ports/source.ts';
 import { LOOKBACK_DAYS } from '../read-api.ts';
 import { idsParameterOf, type Stream } from '../stream.ts';
-import { addDays, addSeconds, type Instant, laterOf } from '../time/instant.ts';
+import { addDays, addSeconds } from '../time/instant.ts';
 import { feedBoundOf, reachableBoundOf, waitForFeeds } from './choose-round.ts';
 import { firstChunk } from './chunk.ts';
+import { historyWindow, resumedHistory } from './history-window.ts';
 import {
   beginRead,
   currentLookup,
@@ -45,9 +46,6 @@ export type NextStep =
 
 type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
 
-/** How many days late executions may be reported (R22). */
-const LATE_DAYS = 7;
-
 /** A step that needs no lookup. */
 export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
 
@@ -80,7 +78,7 @@ function stepBetweenRounds({ method }: Stream, checkpoint: IdleCheckpoint, conte
 function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Context): NextStep {
   const { round } = checkpoint;
   if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
-  if (isOutOfReach(round, context)) return giveUp(checkpoint, context);
+  if (isOutOfReach(round, context)) return resumeHistory(checkpoint, context) ?? giveUp(checkpoint, context);
   if (isInRead(checkpoint) && !isUnsendable(checkpoint.round.read.query, context))
     return continueRead(checkpoint, context);
   const [step, ...rest] = round.steps;
@@ -94,6 +92,12 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
   const firstRead = step.variant === 0 ? round.reads + 1 : step.firstRead;
   const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1, firstRead }, ...rest] });
   return fetchFirst(counted, lookupPlan(stream, step, context), context);
+}
+
+/** Continues a history whose bound is too old to send; null if that cannot be done. */
+function resumeHistory(checkpoint: RoundCheckpoint, context: Context): NextStep | null {
+  const read = isInRead(checkpoint) ? resumedHistory(checkpoint.round.read, context) : null;
+  return read === null ? null : { do: 'continue', checkpoint: withRead(checkpoint, read) };
 }
 
 /**
@@ -179,7 +183,7 @@ export function lookUpHistory(
   const step = currentLookup(checkpoint.round);
   const rest = checkpoint.round.steps.slice(1);
   if (due === null) return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
-  const { opens, gap } = historyWindow(due, context);
+  const { opens, gaps } = historyWindow(due, context);
   const query = {
     ...(opens === null ? {} : { start_time_from: opens }),
     order_by: 'start_time',
@@ -188,30 +192,9 @@ export function lookUpHistory(
   };
   const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
   const wasRead = due.readAt !== null && due.hasFailed === 0;
-  const history = { testId: due.id, mirroredAt: due.mirroredAt, wasRead, gap };
+  const history = { testId: due.id, mirroredAt: due.mirroredAt, wasRead, through: null, gaps };
   const asking = withRound(checkpoint, { steps: [{ ...step, ids: [due.id] }, ...rest] });
   return fetchFirst(asking, { as: 'tests', path, query, history }, context);
-}
-
-interface HistoryWindow {
-  /** `start_time_from`; null without a server time, when the service decides (R1). */
-  readonly opens: Instant | null;
-  /** A period that was never read and that the service no longer returns. */
-  readonly gap: { readonly from: Instant; readonly to: Instant } | null;
-}
-
-/** The window starts by T, but the service's lookback counts from the newest reading (R1, R22). */
-function historyWindow(due: DueTest, { serverTime, newestReading }: Context): HistoryWindow {
-  if (serverTime === null || newestReading === null) return { opens: null, gap: null };
-  // Like a watermark, a reading time in the future is not trusted (R1).
-  const readAt = isFuture(due.readAt, serverTime) ? null : due.readAt;
-  const earliest = addDays(serverTime, -LOOKBACK_DAYS);
-  const shownFrom = addDays(newestReading, -LOOKBACK_DAYS);
-  const known = readAt ?? due.knownFrom;
-  return {
-    opens: readAt === null || due.hasRejected ? earliest : laterOf(earliest, addDays(readAt, -LATE_DAYS)),
-    gap: known !== null && known < shownFrom ? { from: known, to: shownFrom } : null,
-  };
 }
 
 /** The most requests that confirm the candidates of a sweep, or rows that no read returned (R12, R18). */

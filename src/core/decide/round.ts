@@ -12,6 +12,7 @@ import type { Context } from '../context.ts';
 import type { RoundFacts } from '../ports/destination.ts';
 import type { Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
+import { resumedHistory } from './history-window.ts';
 
 /** How and why a round is read. */
 type RoundPlan = Pick<Round, 'mode' | 'reason' | 'steps'> & Partial<Pick<Round, 'due' | 'reads'>>;
@@ -66,9 +67,10 @@ export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: 
   return { ...checkpoint, round: { ...round, reads, firstConfirmation, read: newRead(plan, reads, context) } };
 }
 
-/** The same read from its first page, starting now, with all its tries. */
-export function restarted(read: Read, { serverTime }: Pick<Context, 'serverTime'>): Read {
-  return { ...withoutFailures(read), cursor: null, at: serverTime };
+/** The same read from its first page, starting now, with all its tries. A history resumes where it was. */
+export function restarted(read: Read, context: Pick<Context, 'serverTime' | 'newestReading'>): Read {
+  const again = withoutFailures(read);
+  return resumedHistory(again, context) ?? { ...again, cursor: null, at: context.serverTime };
 }
 
 /** The read without the failed tries of its next page (R24). */

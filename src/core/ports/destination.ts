@@ -1,4 +1,4 @@
-import type { Checkpoint, LookupRead, Round } from '../checkpoint.ts';
+import type { Checkpoint, HistoryGap, LookupRead, Round } from '../checkpoint.ts';
 import type { ExistingRow } from '../decide/difference.ts';
 import type { RowChange } from '../decide/newest-wins.ts';
 import type { PruningRule } from '../decide/retention.ts';
@@ -30,6 +30,8 @@ export interface RoundFacts {
   readonly lastMark: number;
   /** Whether the first scan of the stream that it depends on has ended (R18). */
   readonly isParentScanned: boolean;
+  /** For a window stream: how many histories there are, and T of the last reading of the latest executions (R13). */
+  readonly histories: { readonly count: number; readonly latestReadAt: Instant | null };
 }
 
 /** The bounds by which marks are counted. */
@@ -56,6 +58,15 @@ export interface BacklogQuery
     Pick<Round, 'lastMark' | 'run' | 'mode'>,
     Pick<FactsQuery, 'settledBefore'> {
   readonly about: Exclude<LookupRead['about'], 'tests' | 'suspect'>;
+}
+
+/** Selects the tests whose histories are due in a round. */
+export interface DueTestsQuery {
+  readonly limit: number;
+  /** The run that began the round. What failed or was rejected since then is due again in the next round (R20, R22). */
+  readonly run: number;
+  /** A history last read outside this period is due by age; null if none is (R13). */
+  readonly fresh: { readonly from: Instant; readonly until: Instant } | null;
 }
 
 export interface DueTest {
@@ -177,7 +188,7 @@ export interface PageCommit {
     readonly testId: string;
     readonly readAt: Instant;
     readonly mirroredAt: Instant;
-    readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+    readonly gaps: readonly HistoryGap[];
     /** The run in which the read began: rows of the history rejected before it, and not since, are gone (R20). */
     readonly since: number;
   };
@@ -244,10 +255,10 @@ export interface Destination {
   existingWithChildren(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, ExistingRow>>;
   backlog(stream: Stream, query: BacklogQuery): Promise<Backlog>;
   /**
-   * The next tests whose histories are to be read, up to `limit`: those never read first, then the least recently read,
-   * then those that failed last time. Tests that failed in this run are left out.
+   * The next tests whose histories are to be read: those never read first, then the least recently read, then those
+   * that failed last time.
    */
-  dueTests(stream: Stream, limit: number): Promise<readonly DueTest[]>;
+  dueTests(query: DueTestsQuery): Promise<readonly DueTest[]>;
   /** Writes a commit in one transaction (R5). Removals make marks only for `markableStreams`. */
   commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
   outstanding(stream: Stream): Promise<OutstandingCounts>;

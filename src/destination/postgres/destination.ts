@@ -62,7 +62,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
       yield* lockEnvironment(envId, lease);
       return yield* backlog(scope, stream, query);
     }),
-    dueTests: asking((scope, _stream: Stream, limit: number) => dueTests(scope, run, limit)),
+    dueTests: asking(dueTests),
     outstanding: asking(outstandingCounts),
     commit: writing((clock, stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) =>
       lockedCommit(options, { stream, commit, marking, clock }),

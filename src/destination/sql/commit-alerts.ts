@@ -72,8 +72,10 @@ function momentsOf(commit: Commit, { types, at }: { readonly types: ColumnTypes;
     if (!types.has(id) || types.get(id) === now) return [];
     return [{ kind: 'column_type', id, evidence: at, detail: `Type: ${types.get(id)} before, now ${now}` }];
   });
-  const { testId, gap } = commit.historyRead ?? { testId: '', gap: null };
-  if (gap === null) return retyped;
-  const detail = `Never read: ${gap.from} to ${gap.to}. The service no longer returns it`;
-  return [...retyped, { kind: 'history_gap', id: testId, evidence: gap.from, detail }];
+  const { testId, gaps } = commit.historyRead ?? { testId: '', gaps: [] };
+  const missed = gaps.map(({ from, to }): AlertMoment => {
+    const detail = `Never read: ${from} to ${to}. The service no longer returns it`;
+    return { kind: 'history_gap', id: testId, evidence: from, detail };
+  });
+  return [...retyped, ...missed];
 }

@@ -14,7 +14,7 @@ export function* noteUnreadHistory(scope: CommitScope, { testId, pageLimit }: Un
 
 export function* noteHistoryRead(
   scope: CommitScope,
-  { testId, readAt, mirroredAt, gap, since }: NonNullable<PageCommit['historyRead']>,
+  { testId, readAt, mirroredAt, gaps, since }: NonNullable<PageCommit['historyRead']>,
 ): SqlStatements<void> {
   yield* dropUnmet(scope, testId, since);
   yield* execute(scope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
@@ -22,8 +22,8 @@ export function* noteHistoryRead(
   });
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
   yield* upsert(scope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
-  const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];
-  yield* upsert(scope, testExecutionGaps, gaps, { conflict: 'ignore' });
+  const unread = gaps.map(({ from, to }) => ({ test_id: testId, gap_from: from, gap_to: to }));
+  yield* upsert(scope, testExecutionGaps, unread, { conflict: 'ignore' });
 }
 
 /** Deletes rejected rows that this read of the history did not return, or whose test's history is not read (R20). */

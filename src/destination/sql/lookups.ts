@@ -2,9 +2,17 @@ import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { ExistingRow } from '../../core/decide/difference.ts';
 import { markableStreams } from '../../core/decide/marks.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
-import type { DueTest, FactsQuery, OutstandingCounts, ResumePoint, RoundFacts } from '../../core/ports/destination.ts';
+import type {
+  DueTest,
+  DueTestsQuery,
+  FactsQuery,
+  OutstandingCounts,
+  ResumePoint,
+  RoundFacts,
+} from '../../core/ports/destination.ts';
 import type { RowKeys } from '../../core/ports/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import {
   existsFlag,
   firstKey,
@@ -83,7 +91,17 @@ export function* facts(
     hasHeld: found?.['has_held'] === 1,
     lastMark: Number(found?.['last_mark'] ?? 0),
     isParentScanned: found?.['is_parent_scanned'] === 1,
+    histories: yield* aboutHistories(scope, stream),
   };
+}
+
+function* aboutHistories(scope: MirrorScope, { method }: Stream): SqlStatements<RoundFacts['histories']> {
+  if (method !== 'window') return { count: 0, latestReadAt: null };
+  const sql = `select count(*) "count", (select c.watermark from sync_checkpoints c
+      where c.env_id = @env and c.stream = 'latest_test_executions') "latestReadAt"
+    from tests t where t.env_id = @env and t.deleted_at is null`;
+  const [found] = yield* rows(scope, sql);
+  return { count: Number(found?.['count']), latestReadAt: (found?.['latestReadAt'] ?? null) as Instant | null };
 }
 
 /** The checkpoint of the stream that this one follows, once its first scan has ended. */
@@ -143,8 +161,9 @@ export function* outstandingCounts(scope: MirrorScope, stream: Stream): SqlState
   return { heldRemovals: Number(found?.['held_removals']), rejected: Number(found?.['rejected']) };
 }
 
-export function* dueTests(scope: MirrorScope, run: number, limit: number): SqlStatements<DueTest[]> {
-  const due = yield* rows(scope, dueTestsSql(scope), { run, limit });
+export function* dueTests(scope: MirrorScope, { limit, run, fresh }: DueTestsQuery): SqlStatements<DueTest[]> {
+  const period = { from: fresh?.from ?? null, until: fresh?.until ?? null };
+  const due = yield* rows(scope, dueTestsSql(scope), { run, limit, ...period });
   return due.map(
     (row) =>
       ({
@@ -157,8 +176,8 @@ export function* dueTests(scope: MirrorScope, run: number, limit: number): SqlSt
 }
 
 /**
- * A test is due if it was never read, if its latest execution has changed since, or if it has rejected rows (R20).
- * Tests that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the
+ * A test is due if it was never read, if its latest execution has changed since, by age (R13), or if it has rejected
+ * rows (R20). Tests that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the
  * key, which is the order of the tables joined to it.
  */
 function dueTestsSql({ dialect }: MirrorScope): string {
@@ -175,7 +194,7 @@ function dueTestsSql({ dialect }: MirrorScope): string {
     left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
     left join history_failures f on f.env_id = t.env_id and f.test_id = t.id
     where t.env_id = @env and t.id >= '' and t.deleted_at is null and coalesce(f.run_id, 0) < @run
-      and (r.test_id is null or ${hasRejected} or exists (
+      and (r.test_id is null or r.read_at not between @from and @until or ${hasRejected} or exists (
         select 1 from latest_test_executions l
         where l.env_id = @env and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
     order by f.run_id nulls first, r.read_at nulls first, t.id limit @limit

@@ -37,7 +37,7 @@ export function createSqliteDestination(mirror: MirrorFile, options: Destination
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
-    dueTests: asking((_stream, limit) => dueTests(scope, run, limit)),
+    dueTests: asking((query) => dueTests(scope, query)),
     outstanding: asking((stream) => outstandingCounts(scope, stream)),
     commit: facing((stream, commit, marking) => {
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking, alertRules });

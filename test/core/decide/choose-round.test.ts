@@ -379,7 +379,7 @@ describe('a snapshot or window stream', () => {
 });
 
 test('a window stream looks for tests with new executions (R22)', () => {
-  const round = roundOf('test_executions', NO_PROGRESS);
+  const round = roundOf('test_executions', NO_PROGRESS, context(), facts({ histories: { count: 9, latestReadAt: T } }));
   expect(round).toMatchObject({ mode: 'window', reason: 'window', steps: [ask('tests')] });
 });
 

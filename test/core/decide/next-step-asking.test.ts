@@ -123,7 +123,7 @@ describe('the history of a test with new executions (R22)', () => {
     const step = lookUpHistory(executions, under(ask('tests')), late, due({ readAt: addDays(T, -89) }));
     expect(step).toMatchObject({ do: 'fetch', request: { query: { start_time_from: OPENS } } });
     const read = step.do === 'fetch' ? step.checkpoint.round.read : null;
-    expect(read?.history?.gap).toEqual({ from: addDays(T, -89), to: addDays(T, -87) });
+    expect(read?.history?.gaps).toEqual([{ from: addDays(T, -89), to: addDays(T, -87) }]);
   });
 
   test('it is read without start_time_from while no Date is known (R1)', () => {
@@ -173,7 +173,7 @@ describe('the history of a test with new executions (R22)', () => {
     ['was never read but seen before', { knownFrom: addDays(T, -91) }, { from: addDays(T, -91), to: OPENS }],
     ['was never read or seen', {}, null],
   ])('only a period that the service no longer shows is a gap: the test %s', (_, given, gap) => {
-    expect(reads(due(given)).read?.history?.gap).toEqual(gap);
+    expect(reads(due(given)).read?.history?.gaps).toEqual(gap === null ? [] : [gap]);
   });
 
   test('the lookup ends if no test is due', () => {

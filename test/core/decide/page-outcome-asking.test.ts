@@ -402,7 +402,7 @@ describe('a staged row (R16)', () => {
   });
 
   test('the row of a history goes to its own table, and the end of the history is recorded (R17, R22)', () => {
-    const history = { testId: 't', mirroredAt: YESTERDAY, wasRead: true, gap: null };
+    const history = { testId: 't', mirroredAt: YESTERDAY, wasRead: true, through: null, gaps: [] };
     const given: Given = {
       read: { as: 'tests', history },
       round: { mode: 'window', steps: [ask('tests', { ids: ['t'] })], consecutiveNotFound: 3 },

@@ -201,7 +201,7 @@ describe('recovery of a due scan that cannot end (R9)', () => {
 });
 
 describe('recovery of a history that cannot be read (R22)', () => {
-  const history = read({ history: { testId: 't', mirroredAt: T, wasRead: false, gap: null } });
+  const history = read({ history: { testId: 't', mirroredAt: T, wasRead: false, through: null, gaps: [] } });
   const from = (given: Partial<Round> = {}, watermark: string | null = null) =>
     under({ mode: 'window', steps: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
   const histories = (recoveryKind: RecoveryKind, given: Partial<Round> = {}, watermark: string | null = null) =>
@@ -266,8 +266,11 @@ describe('recovery of a history that cannot be read (R22)', () => {
 
   test('while histories are live, only the 404 of a test whose last try read it counts (R15)', () => {
     const counted = (wasRead: boolean): unknown =>
-      histories('not-live', { read: read({ history: { testId: 't', mirroredAt: T, wasRead, gap: null } }) }, YESTERDAY)
-        .checkpoint.round?.consecutiveNotFound;
+      histories(
+        'not-live',
+        { read: read({ history: { testId: 't', mirroredAt: T, wasRead, through: null, gaps: [] } }) },
+        YESTERDAY,
+      ).checkpoint.round?.consecutiveNotFound;
     expect([counted(true), counted(false)]).toEqual([1, 0]);
     expect(afterLoss({}).checkpoint.round?.consecutiveNotFound).toBe(1);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { nextScanAt } from '../../../src/core/decide/scan-interval.ts';
+import { dueTestsQuery, nextScanAt, staleHistoriesBefore } from '../../../src/core/decide/scan-interval.ts';
 import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
-import { T } from '../setup.ts';
+import { ask, context, inRound, T } from '../setup.ts';
 
 test.each([
   [0, 3600],
@@ -22,4 +22,33 @@ test('a number of days holds however many pages a scan takes (R13)', () => {
 
 test('no scan follows one that has not ended', () => {
   expect(nextScanAt({ scanEndedAt: null, scanPages: 0 }, { fullEveryDays: 'auto' })).toBeNull();
+});
+
+test.each([
+  ['never read', null],
+  ['last read before then', addDays(T, -3)],
+  ['last read in the future', addDays(T, 1)],
+])(
+  'if the latest executions were %s, histories are due as a scan would be, with a page each (R13)',
+  (_, latestReadAt) => {
+    const facts = { histories: { count: 7, latestReadAt } };
+    expect(staleHistoriesBefore(facts, context({ options: { fullEveryDays: 'auto' } }))).toBe(addSeconds(T, -4200));
+    expect(staleHistoriesBefore(facts, context({ options: { fullEveryDays: 2 } }))).toBe(addDays(T, -2));
+  },
+);
+
+test('while the latest executions are read, no history is due by age, nor without a server time (R13, R22)', () => {
+  const facts = { histories: { count: 7, latestReadAt: addSeconds(T, -4200) } };
+  expect(staleHistoriesBefore(facts, context({ options: { fullEveryDays: 'auto' } }))).toBeNull();
+  const unread = { histories: { count: 7, latestReadAt: null } };
+  expect(staleHistoriesBefore(unread, context({ latestServerTime: null }))).toBeNull();
+});
+
+test('a history that was read in this run is not due by age, whatever the interval', () => {
+  const inRun = inRound({ mode: 'window', run: 5, steps: [ask('tests', { before: addDays(T, 1) })] });
+  expect(dueTestsQuery(inRun, context(), 9)).toEqual({
+    limit: 9,
+    run: 5,
+    fresh: { from: T, until: addSeconds(T, 3600) },
+  });
 });

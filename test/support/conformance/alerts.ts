@@ -424,7 +424,7 @@ export function describeAlerts(bench: Workbench): void {
       await bench.settle('tests');
       const gap = { from: YESTERDAY, to: START };
       await commit('test_executions', {
-        historyRead: { testId: 't1', readAt: START, mirroredAt: START, gap, since: 1 },
+        historyRead: { testId: 't1', readAt: START, mirroredAt: START, gaps: [gap], since: 1 },
       });
       expect(await told()).toEqual(['begin: The history of test t1 has a gap (e)']);
     });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodePage } from '../../../src/core/decode/decode.ts';
-import type { BacklogQuery } from '../../../src/core/ports/destination.ts';
-import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
+import type { BacklogQuery, DueTest, DueTestsQuery } from '../../../src/core/ports/destination.ts';
+import { addDays, addSeconds, LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import {
   asset,
   column,
@@ -130,13 +130,16 @@ export function describeLookups(bench: Workbench): void {
   });
 
   describe('due tests (R22)', () => {
-    const dueIds = async (most = 9) => (await on().dueTests(stream('test_executions'), most)).map(({ id }) => id);
-    const due = async () => (await on().dueTests(stream('test_executions'), 1))[0] ?? null;
+    /** The due tests of a round that this run began. */
+    const dueIn = (run: number, given: Partial<DueTestsQuery> = {}) =>
+      on().dueTests({ limit: 9, run, fresh: null, ...given });
+    const idsOf = (tests: readonly DueTest[]) => tests.map(({ id }) => id);
+    const due = async () => (await dueIn(1))[0] ?? null;
     const placeLatest = async (...items: object[]) => {
       await bench.gather('latest_test_executions', items);
       await bench.settle('latest_test_executions', { replace: 'all' });
     };
-    const reading = { testId: 't', readAt: START, gap: null, since: 1 };
+    const reading = { testId: 't', readAt: START, gaps: [], since: 1 };
 
     test('a test that was never read is due, unless it is deleted', async () => {
       await show('tests', [test1('u'), test1('t'), test1('s'), test1('s', gone())]);
@@ -149,7 +152,7 @@ export function describeLookups(bench: Workbench): void {
         hasRejected: 0,
         hasFailed: 0,
       });
-      expect([await dueIds(), await dueIds(1)]).toEqual([['t', 'u'], ['t']]);
+      expect([idsOf(await dueIn(1)), idsOf(await dueIn(1, { limit: 1 }))]).toEqual([['t', 'u'], ['t']]);
     });
 
     test('a test that was read is due again only if its latest execution has changed since', async () => {
@@ -173,6 +176,15 @@ export function describeLookups(bench: Workbench): void {
       expect((await due())?.id).toBe('t');
     });
 
+    test('a test that was last read outside the given period is due (R13)', async () => {
+      await show('tests', [test1('t')]);
+      await commit('test_executions', { historyRead: { ...reading, mirroredAt: minute(9) } });
+      const dueUnless = async (from: string, until: string) => idsOf(await dueIn(2, { fresh: { from, until } }));
+      expect(await dueUnless(START, START)).toEqual([]);
+      expect(await dueUnless(addSeconds(START, 1), addDays(START, 1))).toEqual(['t']);
+      expect(await dueUnless(LAST_WEEK, YESTERDAY)).toEqual(['t']);
+    });
+
     test('tests never read come first, then those unread for longest, then those that failed last time', async () => {
       await show(
         'tests',
@@ -180,22 +192,17 @@ export function describeLookups(bench: Workbench): void {
       );
       const [a = '', b = '', c = '', d = '', e = ''] = range(5);
       const read = (testId: string, readAt: string) =>
-        commit('test_executions', { historyRead: { testId, readAt, mirroredAt: YESTERDAY, gap: null, since: 1 } });
+        commit('test_executions', { historyRead: { testId, readAt, mirroredAt: YESTERDAY, gaps: [], since: 1 } });
       await placeLatest(...[a, b].map((id) => execution(`${id}.1`, 'run-1', { test_id: id })));
       await read(a, YESTERDAY);
       await read(b, LAST_WEEK);
       await commit('test_executions', { unreadHistory: { testId: c, pageLimit: null } });
-      const ids = async (run: number) =>
-        (await on('e', run).dueTests(stream('test_executions'), 9)).map(({ id }) => id);
-      expect(await ids(2)).toEqual([d, e, b, a, c]);
-      const failed = (await on('e', 2).dueTests(stream('test_executions'), 9)).filter(
-        ({ hasFailed }) => hasFailed === 1,
-      );
-      expect(failed.map(({ id }) => id)).toEqual([c]);
-      expect(await ids(1)).toEqual([d, e, b, a]);
+      expect(idsOf(await dueIn(2))).toEqual([d, e, b, a, c]);
+      expect(idsOf((await dueIn(2)).filter(({ hasFailed }) => hasFailed === 1))).toEqual([c]);
+      expect(idsOf(await dueIn(1))).toEqual([d, e, b, a]);
     });
 
-    test('a test with rejected executions is due once per run; those not rejected again are removed (R20)', async () => {
+    test('a test with rejected executions is due once per round; those not rejected again are removed (R20)', async () => {
       await show('tests', [test1('t'), test1('u')]);
       await placeLatest(execution('s', 'run-1'));
       for (const testId of ['t', 'u'])
@@ -203,8 +210,8 @@ export function describeLookups(bench: Workbench): void {
       const broken = (id: string, test_id: string) =>
         decodePage(stream('test_executions'), [execution(id, id, { test_id, status: 7 })]).rejected;
       await commit('test_executions', { rejected: [...broken('x', 't'), ...broken('y', 'u'), ...broken('z', 'away')] });
-      expect(await on('e', 1).dueTests(stream('test_executions'), 9)).toEqual([]);
-      expect(await on('e', 2).dueTests(stream('test_executions'), 9)).toMatchObject([
+      expect(await dueIn(1)).toEqual([]);
+      expect(await dueIn(2)).toMatchObject([
         { id: 't', readAt: START, hasRejected: 1 },
         { id: 'u', hasRejected: 1 },
       ]);
@@ -216,8 +223,7 @@ export function describeLookups(bench: Workbench): void {
 
     test('a test keeps the page limit of a failed read, even after a successful one (R24)', async () => {
       await show('tests', [test1('t')]);
-      const limits = async (run: number) =>
-        (await on('e', run).dueTests(stream('test_executions'), 9)).map(({ pageLimit }) => pageLimit);
+      const limits = async (run: number) => (await dueIn(run)).map(({ pageLimit }) => pageLimit);
       await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 500 } });
       await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: null } }, { run: 2 });
       expect([await limits(2), await limits(3)]).toEqual([[], [500]]);
@@ -233,7 +239,7 @@ export function describeLookups(bench: Workbench): void {
       await commit('test_executions', { archived: bench.decoded('test_executions', items) });
       expect((await due())?.knownFrom).toBe(LAST_WEEK);
       await commit('test_executions', {
-        historyRead: { ...reading, mirroredAt: START, gap: { from: LAST_WEEK, to: YESTERDAY } },
+        historyRead: { ...reading, mirroredAt: START, gaps: [{ from: LAST_WEEK, to: YESTERDAY }] },
       });
       expect(await rows('test_execution_gaps', ['test_id', 'gap_from', 'gap_to'])).toEqual([
         { test_id: 't', gap_from: LAST_WEEK, gap_to: YESTERDAY },

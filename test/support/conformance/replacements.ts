@@ -248,7 +248,7 @@ export function describeReplacements(bench: Workbench): void {
       const gap = { from: START, to: START };
       await commit(
         'test_executions',
-        { historyRead: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } },
+        { historyRead: { testId: 't', readAt: START, mirroredAt: START, gaps: [gap], since: 1 } },
         { env },
       );
       await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 50 } }, { env });
@@ -294,7 +294,7 @@ export function describeReplacements(bench: Workbench): void {
         settledBefore: LAST_INSTANT,
       } as const;
       expect((await on().backlog(stream('columns'), query)).ids).toEqual([]);
-      expect(await on().dueTests(stream('test_executions'), 9)).toEqual([]);
+      expect(await on().dueTests({ limit: 9, run: 1, fresh: null })).toEqual([]);
       expect(await on().outstanding(stream('columns'))).toEqual({ heldRemovals: 0, rejected: 0 });
     });
   });

@@ -205,7 +205,7 @@ export const UNDER_WAY: Checkpoint = {
         restarts: 1,
         restartRun: 5,
         halvedRun: 6,
-        history: { testId: 't', mirroredAt: START, wasRead: true, gap: null },
+        history: { testId: 't', mirroredAt: START, wasRead: true, through: null, gaps: [] },
       },
     },
   },

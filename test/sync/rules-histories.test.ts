@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import { execute, type Item, putTest } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
+import { DAY, HOUR } from '../model/world.ts';
+import { newScene, type Scene } from '../support/scene.ts';
+
+const ONLY_HISTORIES = { only: ['tests', 'test_executions'], history: true } as const;
+
+const testIds = ({ mirrored }: Scene): (string | undefined)[] =>
+  mirrored.requests('executions').map(({ path }) => path.split('/')[2]);
+const executionIds = ({ mirrored }: Scene, testId: string): unknown[] =>
+  mirrored.rows('select id from test_executions where test_id = ? order by start_time', testId).map(({ id }) => id);
+
+test('without the latest executions, a history is read again once --full-every has passed (R13)', async () => {
+  const scene = newScene();
+  await scene.mirrored.sync(ONLY_HISTORIES);
+  execute(scene.env, 't1', 't1-r2');
+  scene.world.advance(6 * DAY);
+  await scene.mirrored.sync(ONLY_HISTORIES);
+  expect(testIds(scene)).toEqual([]);
+  scene.world.advance(DAY);
+  expect((await scene.mirrored.sync(ONLY_HISTORIES)).status).toBe('done');
+  expect(testIds(scene).sort()).toEqual(['t1', 't2', 't3', 't4']);
+  expect(executionIds(scene, 't1')).toContain('t1-r2');
+  await scene.mirrored.sync(ONLY_HISTORIES);
+  expect(testIds(scene)).toEqual([]);
+});
+
+test('histories are read by age while the latest executions answer 404, and only by news once they answer (R13)', async () => {
+  const scene = newScene();
+  const sync = () => scene.mirrored.sync({ history: true, fullEveryDays: 'auto' });
+  await sync();
+  scene.env.notLive.add('latest-test-executions');
+  execute(scene.env, 't1', 't1-r2');
+  scene.world.advance(HOUR);
+  await sync();
+  expect(testIds(scene)).toHaveLength(4);
+  expect(executionIds(scene, 't1')).toContain('t1-r2');
+  scene.env.notLive.clear();
+  scene.world.advance(2 * DAY);
+  await sync();
+  expect(testIds(scene)).toEqual(['t1']);
+});
+
+/** A scene with one test, which was executed this many days ago. */
+function executedAgo(...days: readonly number[]): Scene {
+  const scene = newScene((env) => putTest(env, 't1', null));
+  const { env, world } = scene;
+  for (const ago of days)
+    execute(env, 't1', `${ago} days ago`, { start_time: new Date(world.nowMs - ago * DAY * 1000).toISOString() });
+  return scene;
+}
+
+/** Runs with two requests for the histories, each for a page of executions, until one is done. */
+async function inShortRuns(scene: Scene, hours: number, beforeRun = () => {}, pageSize = 1): Promise<string[]> {
+  const asked: string[] = [];
+  await scene.mirrored.sync({ only: ['tests', 'latest_test_executions'] });
+  for (let run = 0; run < 9; run++) {
+    beforeRun();
+    const { status } = await scene.mirrored.sync({ only: ['test_executions'], pageSize, maxRequests: 3 });
+    asked.push(...scene.mirrored.requests().map(({ query }) => String(query['start_time_from']).slice(0, 10)));
+    if (status === 'done') return asked;
+    scene.world.advance(hours * HOUR);
+  }
+  throw new Error('no run is done');
+}
+
+test('a history that is longer than a run resumes where it stopped, although its first bound has expired (R3, R6)', async () => {
+  const days = [80, 70, 60, 50, 40, 30];
+  const scene = executedAgo(...days);
+  await inShortRuns(scene, 5);
+  expect(executionIds(scene, 't1')).toEqual(days.map((ago) => `${ago} days ago`));
+  expect(scene.mirrored.rows('select * from test_execution_gaps')).toEqual([]);
+});
+
+test('a history whose cursor expires after every run resumes at its last start time (R7)', async () => {
+  const days = [80, 70, 60, 50, 40, 30, 20];
+  const scene = executedAgo(...days);
+  const expireCursors = () => {
+    scene.world.cursorEpoch += 1;
+  };
+  const asked = await inShortRuns(scene, 0, expireCursors, 2);
+  expect(executionIds(scene, 't1')).toEqual(days.map((ago) => `${ago} days ago`));
+  expect(new Set(asked).size).toBeGreaterThan(2);
+});
+
+test('what leaves the lookback while a history waits to be resumed is a gap (R22)', async () => {
+  const scene = executedAgo(89, 88.5, 88, 50);
+  await inShortRuns(scene, 72);
+  expect(executionIds(scene, 't1')).toEqual(['89 days ago', '88.5 days ago', '50 days ago']);
+  const [gap] = scene.mirrored.rows('select gap_from, gap_to from test_execution_gaps');
+  const [first, last] = ['88.5 days ago', '50 days ago'].map((id) => startOf(scene, id));
+  expect(gap?.['gap_from']).toBe(first);
+  expect(String(gap?.['gap_to']) < String(last)).toBe(true);
+});
+
+test('an execution that is reported late while its history is resumed is read next time (R22)', async () => {
+  const scene = executedAgo(30, 4, 3, 2);
+  let run = 0;
+  await inShortRuns(scene, 5, () => {
+    const start_time = new Date(scene.world.nowMs - 6 * DAY * 1000).toISOString();
+    if (++run === 3) execute(scene.env, 't1', 'late', { start_time });
+  });
+  expect(executionIds(scene, 't1')).not.toContain('late');
+  execute(scene.env, 't1', 'news');
+  await scene.mirrored.sync({ history: true });
+  expect(executionIds(scene, 't1')).toEqual(expect.arrayContaining(['late', 'news']));
+});
+
+test('rejected executions are read again once per round, so a round ends however few requests a run has (R20)', async () => {
+  const scene = newScene();
+  await scene.mirrored.sync({ only: ['tests', 'latest_test_executions'] });
+  const sync = () => scene.mirrored.sync({ only: ['test_executions'], maxRequests: 3 });
+  scene.world.transformPage = (page) => ({
+    ...page,
+    items: (page.items as Item[]).map((item) => ('sub_type' in item ? { ...item, status: 7 } : item)),
+  });
+  const statuses: string[] = [];
+  for (let run = 0; run < 4; run++) statuses.push(streamSummary(await sync(), 'test_executions').status);
+  expect(statuses).toContain('done');
+});
+
+function startOf({ mirrored }: Scene, id: string): unknown {
+  return mirrored.rows('select start_time from test_executions where id = ?', id)[0]?.['start_time'];
+}
