@@ -70,7 +70,9 @@ export function* beginRun(
 /** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
 export function* joinCycle({ id, envIds, streams, now, full, fullEvery }: CycleQuery): StateStatements<JoinedRun> {
   const last = yield* loadLastRun({ id, envIds, streams });
-  const cycle = last !== null && continuesCycle(last, { now, full }) ? last.cycle : id;
+  const attempts = last?.leftOver === 'failed' ? yield* loadLastTries({ id, envIds, streams }) : new Map();
+  const isContinued = last !== null && continuesCycle(last, { now, full }, [...attempts.values()].flat());
+  const cycle = isContinued ? last.cycle : id;
   const allFull = full && (cycle === id || last?.full === true);
   yield update(syncRuns, { cycle_id: cycle, full: Number(allFull), full_every: fullEvery }, eq(syncRuns.id, id));
   return { id, cycle, afterStop: last !== null && last.leftOver !== null };
@@ -80,18 +82,23 @@ export function* joinCycle({ id, envIds, streams, now, full, fullEvery }: CycleQ
 function* loadLastRun({ id, envIds, streams }: RunReach): StateStatements<LastRun | null> {
   if (envIds.length === 0 || streams.length === 0) return null;
   const { rows } = yield sql`${eachStream({ envIds, streams })}
-    select r.cycle_id, r.left_over, r.full, began.server_time from ${syncRuns} r
+    select r.cycle_id, r.left_over, r.full, began.server_time, (
+      select min(f.id) from ${syncRuns} f
+      where f.id between r.cycle_id and r.id and f.cycle_id = r.cycle_id and f.left_over = 'failed'
+    ) failed_since from ${syncRuns} r
     left join ${syncRuns} began on began.id = r.cycle_id
     where r.id = (select max((
       select max(s.run_id) from ${syncStreamRuns} s where s.env_id = e.value and s.stream = n.value and s.run_id < ${id}
     )) from e cross join n)`;
-  const [last] = rows as readonly LastRunRow[];
+  const [last] = rows as unknown as readonly LastRunRow[];
   if (last === undefined) return null;
-  const { cycle_id: cycle, left_over: leftOver, full, server_time: cycleBeganAt } = last;
-  return { cycle, leftOver, full: full === 1, cycleBeganAt };
+  const { cycle_id: cycle, left_over: leftOver, full, server_time: cycleBeganAt, failed_since: failedSince } = last;
+  return { cycle, leftOver, full: full === 1, cycleBeganAt, failedSince };
 }
 
-type LastRunRow = Pick<typeof syncRuns.$inferSelect, 'cycle_id' | 'left_over' | 'full' | 'server_time'>;
+interface LastRunRow extends Pick<typeof syncRuns.$inferSelect, 'cycle_id' | 'left_over' | 'full' | 'server_time'> {
+  readonly failed_since: number | null;
+}
 
 /** The environments `e` and the streams `n` of a run, for `with`. */
 function eachStream({ envIds, streams }: Omit<RunReach, 'id'>): SQL {
@@ -103,7 +110,7 @@ export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatemen
   const byEnvironment = new Map<string, LastAttempt[]>();
   if (envIds.length === 0 || streams.length === 0) return byEnvironment;
   const { rows } = yield sql`${eachStream({ envIds, streams })}
-    select s.env_id, s.stream, s.status, s.requests, s.pages from e cross join n cross join ${syncStreamRuns} s
+    select s.env_id, s.stream, s.run_id run, s.status, s.requests, s.pages from e cross join n cross join ${syncStreamRuns} s
     where s.status <> 'done' and s.env_id = e.value and s.stream = n.value and s.run_id = (
       select max(t.run_id) from ${syncStreamRuns} t
       where t.env_id = e.value and t.stream = n.value and t.run_id < ${id}

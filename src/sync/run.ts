@@ -4,17 +4,17 @@ import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '../core/ports/state-store.ts';
 import { mergeQuota, remainingWindow } from '../core/quota/quota.ts';
-import { lastAttemptFailed } from '../core/schedule/cycle.ts';
+import { lateStreams } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
-import type { Stream, StreamName } from '../core/stream.ts';
+import type { Stream } from '../core/stream.ts';
 import { addDays, earlierOf, type Instant } from '../core/time/instant.ts';
 import { measuring } from './measure-lists.ts';
 import type { RunPorts } from './ports.ts';
 import { pruneHistories } from './prune-histories.ts';
 import { renewDays } from './renew-days.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
-import { type RunProgress, streamKey, syncEnvironments } from './sync-environments.ts';
+import { type RunProgress, type SyncSession, streamKey, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends DecisionOptions {
   /** Every stream of the catalogue, in a run's preferred order. */
@@ -152,8 +152,8 @@ async function readAll(
 
 interface CycleEntry {
   readonly run: JoinedRun;
-  /** The streams that failed when they were last tried, if the last run was stopped; by environment (R6). */
-  readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
+  /** Empty unless the last run was stopped. */
+  readonly late: SyncSession['late'];
 }
 
 async function join(
@@ -171,10 +171,7 @@ async function join(
   const run = await mirror.state.joinCycle({ ...where, now, full, fullEvery: String(fullEveryDays) });
   state.run = run;
   const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
-  const late = tries.map(([envId, each]): [string, Set<StreamName>] => [
-    envId,
-    new Set(each.filter(lastAttemptFailed).map(({ stream }) => stream)),
-  ]);
+  const late = tries.map(([envId, attempts]) => [envId, new Map(lateStreams(attempts))] as const);
   return { run, late: new Map(late.filter(([, streams]) => streams.size > 0)) };
 }
 

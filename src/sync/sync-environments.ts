@@ -2,12 +2,12 @@ import PQueue from 'p-queue';
 import { type Context, inEnvironment } from '../core/context.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
-import { type UnfinishedWork, withDependents } from '../core/schedule/cycle.ts';
+import { type LateStreams, longStreams, type UnfinishedWork, withDependents } from '../core/schedule/cycle.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import type { RunPorts } from './ports.ts';
 import { createStreamCounter, type StreamCounter, type StreamCounters } from './stream-counter.ts';
-import { resultOf, summaryOf } from './stream-summary.ts';
+import { outlived, resultOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
 import { type StreamSync, syncStream } from './sync-stream.ts';
 
@@ -19,8 +19,8 @@ export interface SyncSession {
   readonly mirror: OpenMirror;
   readonly streams: readonly Stream[];
   readonly concurrency: number;
-  /** The streams that failed when they were last tried, by environment; they go last (R6). */
-  readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
+  /** The streams that go last, by environment (R6). */
+  readonly late: LateStreams;
   context(): Context;
 }
 
@@ -60,37 +60,65 @@ export async function syncEnvironments(
     reported: new Set(),
     stopped: null,
   };
-  const lateOf = ({ id }: ListedEnvironment) => session.late.get(id) ?? NONE;
-  const mayContinue = (environment: ListedEnvironment, stream: Stream): boolean => {
-    const key = streamKey(environment, stream);
-    return environmentsWork.awaitingScan.has(key) || !FAILED.has(progress.summaries.get(key)?.status ?? 'done');
-  };
   await inTurn(environmentsWork, environments, async (environment) => {
     const first = await session.mirror.state.unfinishedStreams(environment.id, session.context().cycle);
-    const streams = session.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
+    const late = lateIn(session, environment);
+    const streams = session.streams.filter(({ name }) => first.includes(name) && !late.has(name));
     await syncStreams(environmentsWork, environment, streams, 'unfinished');
   });
   await inTurn(environmentsWork, environments, async (environment) => {
-    const streams = session.streams.filter(
-      (stream) => !lateOf(environment).has(stream.name) && mayContinue(environment, stream),
-    );
-    await syncStreams(environmentsWork, environment, streams);
-    if (!session.late.has(environment.id)) environmentsWork.tasks.delete(environment.id);
+    const late = lateIn(session, environment);
+    const streams = session.streams.filter(({ name }) => !late.has(name));
+    await continueStreams(environmentsWork, environment, streams);
+    if (late.size === 0) environmentsWork.tasks.delete(environment.id);
   });
-  if (environmentsWork.stopped === null) progress.leftOver = 'failed';
-  await inTurn(environmentsWork, environments, (environment) => {
-    const streams = withDependents(session.streams, lateOf(environment)).filter((each) =>
-      mayContinue(environment, each),
-    );
-    return syncStreams(environmentsWork, environment, streams);
-  });
+  await syncLate(environmentsWork, environments);
   for (const end of environmentsWork.unended.values()) await end();
   progress.notReached = environments.length * session.streams.length - progress.summaries.size;
   progress.heldElsewhere = await heldElsewhere(session, environments, progress);
   if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
 }
 
-const NONE: ReadonlySet<StreamName> = new Set();
+/** The names of an environment's late streams. */
+function lateIn({ late }: SyncSession, { id }: ListedEnvironment): ReadonlySet<StreamName> {
+  return new Set(late.get(id)?.keys());
+}
+
+/**
+ * Reads the late streams and their dependents. Those that got pages when they were last tried may only lack requests:
+ * they are read one by one, the least recently tried first (R6).
+ */
+async function syncLate(work: EnvironmentsWork, environments: readonly ListedEnvironment[]): Promise<void> {
+  const { session, reached } = work;
+  if (work.stopped !== null) return;
+  reached.leftOver = 'failed';
+  const long = longStreams(environments, session.streams, session.late);
+  const longKeys = new Set(long.map(({ environment, stream }) => streamKey(environment, stream)));
+  await inTurn(work, environments, (environment) => {
+    const isShort = ({ name }: Stream): boolean => !longKeys.has(streamKey(environment, { name }));
+    const short = session.streams.filter((stream) => lateIn(session, environment).has(stream.name) && isShort(stream));
+    const reading = withDependents(session.streams, new Set(short.map(({ name }) => name)));
+    return continueStreams(work, environment, reading.filter(isShort));
+  });
+  for (const { environment, stream } of long) {
+    if (work.stopped !== null) break;
+    await continueStreams(work, environment, withDependents(session.streams, new Set([stream.name])));
+  }
+}
+
+/** Reads these streams, except those that have already failed in this run. */
+function continueStreams(
+  work: EnvironmentsWork,
+  environment: ListedEnvironment,
+  streams: readonly Stream[],
+): Promise<void> {
+  const mayContinue = (stream: Stream): boolean => {
+    const key = streamKey(environment, stream);
+    return work.awaitingScan.has(key) || !FAILED.has(work.reached.summaries.get(key)?.status ?? 'done');
+  };
+  return syncStreams(work, environment, streams.filter(mayContinue));
+}
+
 const FAILED: ReadonlySet<StreamSummary['status']> = new Set(['failed', 'denied', 'stopped']);
 
 interface EnvironmentsWork {
@@ -176,8 +204,10 @@ async function go(
   const isStopped = endsRun(result.error);
   if (isStopped) work.stopped ??= result.error;
   const scanError = stream.method === 'window' ? null : streamSync.skipped.first;
-  // A failed scan is how the stream ended, even if the run stops before the stream continues (R9).
-  const ending = isStopped && scanError !== null ? { rest: null, error: scanError } : result;
+  // A failed scan is how the stream ended, even if the run stops before the stream continues (R9). So is a list that
+  // started over because its cursor had expired, if the run's requests do not reach its end (R6).
+  const failure = isStopped ? (scanError ?? outlived(streamSync.skipped.expired, result.error)) : null;
+  const ending = failure === null ? result : { rest: null, error: failure };
   const hasOnlySkipped = ending.error !== null && ending.error === scanError;
   if (hasOnlySkipped) work.awaitingScan.add(key);
   else work.awaitingScan.delete(key);
@@ -223,7 +253,7 @@ function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stre
     prefix: [environment.id],
     counter,
     concurrency: work.session.concurrency,
-    skipped: { first: null, count: 0 },
+    skipped: { first: null, count: 0, expired: null },
     context: () => inEnvironment(context(), environment.id),
     continueOrStop() {
       if (work.stopped !== null) throw work.stopped;

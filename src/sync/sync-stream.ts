@@ -39,6 +39,8 @@ export interface StreamSync {
 interface SkippedReads {
   first: SyncError | null;
   count: number;
+  /** Why the current list started over: its cursor was issued to an earlier run and has expired. Null if none did. */
+  expired: SyncError | null;
 }
 
 /** How a stream ended. `lost`: it is unavailable, though it was live before (R15). */
@@ -190,6 +192,7 @@ async function syncPage(
     if (step.request.cursor === null) visitedCursors.clear();
     const next = await takePage(sync, { checkpoint, page, visitedCursors, markableStreams });
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
+    if (!page.hasMore) skipped.expired = null;
     return next;
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
@@ -202,6 +205,9 @@ async function syncPage(
     await destination.commit(stream, commitOf(recovered), markableStreams);
     const advisedError = advised(error, recovered);
     if (recovered.outcome === 'fail') throw advisedError;
+    const { cursor, history } = checkpoint.round.read;
+    const isOld = cursor !== null && history === null && !visitedCursors.has(cursor);
+    if (error.recovery === 'restart-read' && isOld) skipped.expired = error;
     if (recovered.outcome === 'skip') {
       skipped.first ??= advisedError;
       skipped.count += 1;

@@ -38,12 +38,13 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
   rejectBroken(env, { name, path, query, cursor });
   if (rows === null) throw new ApiError(404, 'not_found', `404 ${path.join('/')}`);
   const signature = signatureOf(path, query);
-  const [boundTo, after] = cursor === null ? [signature, null] : openCursor(world, cursor);
+  const epoch = world.cursorEpoch + (world.listEpochs.get(path.join('/')) ?? 0);
+  const [boundTo, after] = cursor === null ? [signature, null] : openCursor(epoch, cursor);
   if (boundTo !== signature) {
     world.violations.push(`a cursor sent with another query than its own: ${path.join('/')} ${JSON.stringify(query)}`);
     throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
   }
-  const paging = { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: cursorEncoder(world, signature) };
+  const paging = { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: cursorEncoder(epoch, signature) };
   return pageOf(rows, { ...paging, reversesMembers: env.reversesMembers });
 }
 
@@ -131,14 +132,14 @@ function signatureOf(path: readonly string[], query: Query): string {
 /** Some readers parse whatever looks like JSON. */
 const OPAQUE = 'cursor ';
 
-function cursorEncoder(world: World, signature: string): (key: string) => string {
-  return (key) => `${OPAQUE}${JSON.stringify([world.cursorEpoch, signature, key])}`;
+function cursorEncoder(epoch: number, signature: string): (key: string) => string {
+  return (key) => `${OPAQUE}${JSON.stringify([epoch, signature, key])}`;
 }
 
 /** @throws ApiError for an expired cursor */
-function openCursor(world: World, cursor: string): [signature: string, after: string] {
-  const [epoch, signature, after] = JSON.parse(cursor.slice(OPAQUE.length)) as [number, string, string];
-  if (epoch !== world.cursorEpoch) throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
+function openCursor(epoch: number, cursor: string): [signature: string, after: string] {
+  const [issuedIn, signature, after] = JSON.parse(cursor.slice(OPAQUE.length)) as [number, string, string];
+  if (issuedIn !== epoch) throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
   return [signature, after];
 }
 

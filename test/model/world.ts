@@ -34,6 +34,8 @@ export interface World {
   transformPage: (page: Page, request: LoggedRequest) => Page;
   /** Raising it expires all cursors. */
   cursorEpoch: number;
+  /** The same for the cursors of single lists, by path. */
+  readonly listEpochs: Map<string, number>;
   /** A list that always answers 500. A page fails after this many tries, each of them a request. */
   failing: { readonly path: string; readonly tries: number } | null;
   /** What the run reports once its requests are used up. */
@@ -68,6 +70,7 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
     beforeRequest: () => {},
     transformPage: (page) => page,
     cursorEpoch: 0,
+    listEpochs: new Map(),
     failing: null,
     limitedBy: 'budget',
     latencyMs: 200,

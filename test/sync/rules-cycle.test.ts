@@ -5,7 +5,7 @@ import { execute, putAsset, putColumn, putTest } from '../model/environment.ts';
 import { createTestMirror, streamSummary } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { PLAIN_FEEDS, SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
-import { expectMirrored, failAt, newScene, removeHooks, type Scene, syncedScene } from '../support/scene.ts';
+import { expectMirrored, failAt, liveIds, newScene, removeHooks, type Scene, syncedScene } from '../support/scene.ts';
 
 /** From now on, every run exhausts the quota with its request `last`. */
 function quotaOf({ world }: Scene, last: number): void {
@@ -147,6 +147,52 @@ test.each([
   removeHooks(scene);
   expect((await mirrored.sync({ history: true, concurrency: 1 })).status).toBe('done');
   expect(mirrored.requests(`${id}/executions`)).toHaveLength(1);
+});
+
+/** A scene whose lists of columns and tests have this many pages, and cursors that live no longer than a run. */
+function withLongLists(
+  columnPages: number,
+  testPages: number,
+): { scene: Scene; run(maxRequests?: number): Promise<RunSummary> } {
+  const scene = newScene((env) => {
+    putAsset(env, 'a1');
+    for (let n = 0; n < 2 * columnPages; n++) putColumn(env, `a1.c${n}`, 'a1');
+    for (let n = 0; n < 2 * testPages; n++) putTest(env, `t${n}`, 'a1');
+  });
+  const { world, mirrored } = scene;
+  let epoch = 0;
+  const run = async (maxRequests = 14) => {
+    for (const path of ['e1/columns', 'e1/tests']) world.listEpochs.set(path, ++epoch);
+    world.advance(HOUR);
+    return mirrored.sync({ pageSize: 2, concurrency: 1, maxRequests });
+  };
+  return { scene, run };
+}
+
+test('a list that is longer than a run, and whose cursor expires between runs, fails and starves no other (R6, R7)', async () => {
+  const { scene, run } = withLongLists(30, 2);
+  const all: RunSummary[] = [];
+  for (let n = 0; n < 4; n++) all.push(await run());
+  expect(all.map(({ status }) => status)).toEqual(Array(4).fill('stopped'));
+  expect(all.slice(1, 3).map((each) => streamSummary(each, 'columns'))).toEqual([
+    expect.objectContaining({ status: 'failed', error: expect.stringMatching(/raise --max-requests/) }),
+    expect.objectContaining({ status: 'failed' }),
+  ]);
+  putTest(scene.env, 't-new', 'a1');
+  for (let n = 0; n < 2; n++) await run();
+  expect(liveIds(scene, 'tests')).toContain('t-new');
+});
+
+test('of two lists that failed, the one that fits into a run is read, although the other one never ends (R6)', async () => {
+  const { scene, run } = withLongLists(30, 5);
+  scene.world.beforeRequest = ({ path, cursor }) => {
+    if (/columns|tests/.test(path) && cursor !== null) throw new SyncError('stream', 'the second page is broken');
+  };
+  const first = [await run(5), await run(5), await run(5)];
+  expect(first.map(({ status }) => status)).toEqual(Array(3).fill('stopped'));
+  removeHooks(scene);
+  for (let n = 0; n < 6; n++) await run(10);
+  expect(liveIds(scene, 'tests')).toHaveLength(10);
 });
 
 test('an environment whose lists all fail doesn’t block other environments (R6)', async () => {

@@ -1,12 +1,12 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../context.ts';
-import type { StreamName } from '../stream.ts';
+import type { Stream, StreamName } from '../stream.ts';
 import { type Instant, secondsBetween } from '../time/instant.ts';
 
 /**
  * What a run left undone when it ran out of requests or quota (R6):
  * - `unread`: streams that it did not reach or finish; the next run continues its cycle
- * - `failed`: only streams that had failed before. The cycle ends, because while it stays open, no other stream is read
- *   again
+ * - `failed`: only streams that had failed before. The cycle ends soon, because while it stays open, no other stream is
+ *   read again
  */
 export type UnfinishedWork = 'unread' | 'failed';
 
@@ -19,14 +19,25 @@ export interface LastRun {
   readonly full: boolean;
   /** T of the run that began the cycle (R1). */
   readonly cycleBeganAt: Instant | null;
+  /** The first run of the cycle that left only streams that had failed; null if none did. */
+  readonly failedSince: number | null;
 }
 
 /** A cycle is continued for 24 hours at most: after that, its first reads are too old for the run that ends it (R6). */
 const CYCLE_SECONDS = 86_400;
 
-/** Whether a run continues the last run's cycle (R6). `now` is T of the new run; without it, the age is unknown. */
-export function continuesCycle(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
-  if (last.leftOver !== 'unread' || (full && !last.full)) return false;
+/**
+ * Whether a run continues the last run's cycle (R6). `now` is T of the new run; without it, the age is unknown. If only
+ * streams are left that had failed, each one that may only lack requests first gets a run of its own.
+ */
+export function continuesCycle(
+  last: LastRun,
+  { now, full }: { now: Instant | null; full: boolean },
+  attempts: readonly LastAttempt[],
+): boolean {
+  const hadTurn = ({ run, hasPages }: LateStream): boolean => !hasPages || run > (last.failedSince ?? 0);
+  const isOver = last.leftOver === 'failed' && lateStreams(attempts).every(([, late]) => hadTurn(late));
+  if (last.leftOver === null || isOver || (full && !last.full)) return false;
   if (now === null || last.cycleBeganAt === null) return false;
   const ageSeconds = secondsBetween(last.cycleBeganAt, now);
   return ageSeconds <= CYCLE_SECONDS && ageSeconds >= -CLOCK_TOLERANCE_SECONDS;
@@ -35,14 +46,47 @@ export function continuesCycle(last: LastRun, { now, full }: { now: Instant | nu
 /** How a stream ended when it was last tried. */
 export interface LastAttempt {
   readonly stream: StreamName;
+  readonly run: number;
   readonly status: string;
   readonly requests: number;
   readonly pages: number;
 }
 
-/** Whether a stream failed when it was last tried, or used up a run's last requests without getting a page (R6). */
-export function lastAttemptFailed({ status, requests, pages }: Omit<LastAttempt, 'stream'>): boolean {
-  return status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
+/** A stream that goes last, because it failed when it was last tried (R6). */
+export interface LateStream {
+  /** The run that last tried it. */
+  readonly run: number;
+  /** Whether it got pages then, so it may only lack requests. */
+  readonly hasPages: boolean;
+}
+
+/** The streams that failed when they were last tried, or used up a run's last requests without getting a page (R6). */
+export function lateStreams(attempts: readonly LastAttempt[]): [StreamName, LateStream][] {
+  const hasFailed = ({ status, requests, pages }: LastAttempt): boolean =>
+    status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
+  return attempts.filter(hasFailed).map(({ stream, run, pages }) => [stream, { run, hasPages: pages > 0 }]);
+}
+
+/** The late streams by environment. */
+export type LateStreams = ReadonlyMap<string, ReadonlyMap<StreamName, LateStream>>;
+
+/**
+ * The late lists that may only lack requests, because they got pages when they were last tried: the least recently tried
+ * one first. They are read one by one, so that one of them gets all requests.
+ */
+export function longStreams<E extends { readonly id: string }, S extends Pick<Stream, 'name'>>(
+  environments: readonly E[],
+  streams: readonly S[],
+  lateIn: LateStreams,
+): { readonly environment: E; readonly stream: S; readonly late: LateStream }[] {
+  return environments
+    .flatMap((environment) =>
+      streams.flatMap((stream) => {
+        const late = lateIn.get(environment.id)?.get(stream.name);
+        return late?.hasPages ? [{ environment, stream, late }] : [];
+      }),
+    )
+    .sort((a, b) => a.late.run - b.late.run);
 }
 
 /** The streams of `late` and their dependents, in catalogue order: reading `late` may mark rows for them (R9). */

@@ -227,8 +227,8 @@ function describeCycles(bench: Workbench): void {
         streams: [{ stream: 'tests' }, { stream: 'columns', status: 'stopped', pages: 0 }],
       });
       expect(await triesBefore(3)).toEqual([
-        { stream: 'assets', status: 'failed', requests: 1, pages: 1 },
-        { stream: 'columns', status: 'stopped', requests: 1, pages: 0 },
+        { stream: 'assets', run: 1, status: 'failed', requests: 1, pages: 1 },
+        { stream: 'columns', run: 2, status: 'stopped', requests: 1, pages: 0 },
       ]);
       await run('done', null, { streams: [{}, { stream: 'columns' }] });
       expect(await triesBefore(4)).toBeUndefined();
