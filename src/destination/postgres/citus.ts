@@ -59,16 +59,10 @@ export async function hasCitus(connection: PostgresConnection): Promise<boolean>
   return rows.length > 0;
 }
 
-interface AnalyzedShards {
-  readonly schema: string;
-  readonly envId: string;
-  readonly tables: readonly string[];
-}
-
 /** Analyzes an environment's shards of these tables, on its node. The coordinator has neither their sizes nor statistics. */
 export async function analyzeShards(
   connection: PostgresConnection,
-  { schema, envId, tables }: AnalyzedShards,
+  { schema, envId, tables }: { schema: string; envId: string; tables: readonly string[] },
 ): Promise<void> {
   await connection.query(
     `select r.success from (
@@ -126,10 +120,9 @@ async function refuseWritten(connection: PostgresConnection): Promise<void> {
  */
 async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
   const asked = 'select 1 from pg_proc where oid = $1::text::regprocedure and proconfig is not null';
-  const { rows } = await connection.query(asked, [`${quoteIdentifier(schema)}.${signature}`]);
+  const name = `${quoteIdentifier(schema)}.${signature}`;
+  const { rows } = await connection.query(asked, [name]);
   if (rows.length > 0) return;
   await connection.query(`alter function ${signature} set search_path to ${quoteIdentifier(schema)}`);
-  await connection.query('select create_distributed_function($1::text::regprocedure)', [
-    `${quoteIdentifier(schema)}.${signature}`,
-  ]);
+  await connection.query('select create_distributed_function($1::text::regprocedure)', [name]);
 }

@@ -3,7 +3,7 @@ import type { StateStatements } from '../../../state/state-statements.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/ports/destination.ts';
+import type { BacklogQuery, Commit, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
@@ -31,7 +31,7 @@ interface PostgresOptions extends RetryWaiting {
 }
 
 export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
-  const { envId, run, lease } = options;
+  const { envId, run, lease, alertRules } = options;
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
   /** Makes a port's method from its statements. */
@@ -39,9 +39,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
       withErrors(
-        readWithRetry(database, options, (connection) =>
-          performOn(connection, statementsOf(postgresScope(envId), ...given)),
-        ),
+        readWithRetry(database, options, (inside) => performOn(inside, statementsOf(postgresScope(envId), ...given))),
       );
   const rememberTicks = environmentClock(options);
   const writing =
@@ -49,7 +47,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     (...given: Given): Promise<Result> =>
       withErrors(
         rememberTicks((clockOfAttempt) =>
-          writeOnce(database, options, (connection) => performOn(connection, statementsOf(clockOfAttempt(), ...given))),
+          writeOnce(database, options, (inside) => performOn(inside, statementsOf(clockOfAttempt(), ...given))),
         ),
       );
   return {
@@ -64,9 +62,12 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     }),
     dueTests: asking(dueTests),
     outstanding: asking(outstandingCounts),
-    commit: writing((clock, stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) =>
-      lockedCommit(options, { stream, commit, marking, clock }),
-    ),
+    commit: writing(function* (clock, stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) {
+      const scope = postgresScope(envId);
+      const result = yield* commitStatements(scope, stream, { commit, run, clock, marking, alertRules });
+      yield* writeNoted(scope.noted);
+      return result;
+    }),
     renewDay: writing(function* () {
       yield* lockEnvironment(envId, lease);
       return yield* renewDay(postgresScope(envId));
@@ -104,21 +105,4 @@ function environmentClock({ envId, lease, clock: now }: PostgresOptions) {
 /** Recorded keys are written at the end of their transaction, so each transaction has its own. */
 export function postgresScope(envId: string): MirrorScope {
   return { envId, dialect: POSTGRES, noted: { pages: [] } };
-}
-
-interface CommitInput {
-  readonly stream: Stream;
-  readonly commit: Commit;
-  readonly marking: ReadonlySet<StreamName>;
-  readonly clock: MirrorClock;
-}
-
-function* lockedCommit(
-  { envId, run, alertRules }: PostgresOptions,
-  { stream, ...input }: CommitInput,
-): SqlStatements<CommitResult> {
-  const scope = postgresScope(envId);
-  const result = yield* commitStatements(scope, stream, { ...input, run, alertRules });
-  yield* writeNoted(scope.noted);
-  return result;
 }

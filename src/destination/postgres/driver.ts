@@ -46,19 +46,13 @@ function sendStatement(connection: PostgresConnection, asked: StateStatement | B
   );
 }
 
-interface NumberedStatement {
-  readonly text: string;
-  /** The names of the values, in order of their numbers. */
-  readonly names: readonly string[];
-}
-
-const known = new Map<string, NumberedStatement>();
+const known = new Map<string, ReturnType<typeof numbered>>();
 
 /** A sync has fewer, because its statements name no environment. */
 const MAX_STATEMENTS = 1000;
 
-/** Turns `@name` into `$1`. */
-function numbered(sql: string): NumberedStatement {
+/** Turns `@name` into `$1`; the names are those of the values, in order of their numbers. */
+function numbered(sql: string): { readonly text: string; readonly names: readonly string[] } {
   const before = known.get(sql);
   if (before !== undefined) return before;
   if (known.size >= MAX_STATEMENTS) known.clear();

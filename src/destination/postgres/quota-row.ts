@@ -48,13 +48,9 @@ const NO_TABLE = '42P01';
 async function prepare(connection: PostgresConnection): Promise<void> {
   // A transaction lock, because two processes creating the same schema would fail.
   await connection.query("select pg_advisory_xact_lock(hashtextextended('obsync_accounts', 0))");
-  if (await isThere(connection)) return;
-  for (const statement of ACCOUNT_TABLES) await connection.query(statement);
-}
-
-async function isThere(connection: PostgresConnection): Promise<boolean> {
   const { rows } = await connection.query("select to_regclass('obsync_accounts.account_quotas')::text as name");
-  return rows[0]?.['name'] !== null;
+  if (rows[0]?.['name'] !== null) return;
+  for (const statement of ACCOUNT_TABLES) await connection.query(statement);
 }
 
 const ACCOUNT_TABLES = [
@@ -75,10 +71,6 @@ const WRITE = `update obsync_accounts.account_quotas set state = $2, at_ms = $3,
 /** Accounts unused for this long are deleted. */
 const FORGET = `delete from obsync_accounts.account_quotas where used_at < clock_timestamp() - interval '7 days'`;
 
-interface TakenRow extends Pick<AccountTimeReading, 'clockMs' | 'offsetMs' | 'writtenMs'> {
-  readonly text: string;
-}
-
 async function changeRow<Result>(
   transaction: PostgresTransaction,
   { account, nowMs }: QuotaRowOptions,
@@ -92,16 +84,14 @@ async function changeRow<Result>(
   return { result, atMs, ownMs };
 }
 
-/** Locks the row, and reads the time from which on it was locked. */
-async function takeRow(transaction: PostgresTransaction, account: string): Promise<TakenRow> {
-  const [row] = (await transaction.query(TAKE, [account])).rows;
-  if (row === undefined) return addRow(transaction, account);
-  const { state, at_ms, offset_ms, clock_ms } = row;
+/** Locks the row, which it adds if needed, and reads the time from which on it was locked. */
+async function takeRow(transaction: PostgresTransaction, account: string) {
+  let [row] = (await transaction.query(TAKE, [account])).rows;
+  if (row === undefined) {
+    transaction.send(FORGET);
+    transaction.send(ADD, [account]);
+    [row] = (await transaction.query(TAKE, [account])).rows;
+  }
+  const { state, at_ms, offset_ms, clock_ms } = row ?? {};
   return { text: String(state), writtenMs: Number(at_ms), offsetMs: Number(offset_ms), clockMs: Number(clock_ms) };
-}
-
-async function addRow(transaction: PostgresTransaction, account: string): Promise<TakenRow> {
-  transaction.send(FORGET);
-  transaction.send(ADD, [account]);
-  return takeRow(transaction, account);
 }

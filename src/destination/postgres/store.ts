@@ -28,7 +28,7 @@ import { inTransaction, type TransactionWork } from './transaction.ts';
 
 export function postgresStore(address: PostgresAddress, clock: () => Instant): MirrorStore {
   const { display, schema } = address;
-  const explain = (error: unknown): unknown => explained(display, error);
+  const explain = (error: unknown): unknown => serverError(display, error);
   const share = sharePool(address);
   /** For work that may be repeated. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
@@ -98,7 +98,7 @@ async function onConnection<Done>(
   try {
     return await work(connection);
   } catch (error) {
-    throw explained(address.display, error);
+    throw serverError(address.display, error);
   } finally {
     await connection.close();
   }
@@ -116,10 +116,6 @@ async function mirrorExists(pool: PostgresPool, { schema, display }: PostgresAdd
   } finally {
     await pool.close();
   }
-}
-
-function explained(display: string, error: unknown): unknown {
-  return error instanceof SyncError ? error : serverError(display, error);
 }
 
 /**
