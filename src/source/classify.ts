@@ -3,10 +3,8 @@ import { retryAfterMs } from '../core/quota/retry-delay.ts';
 import { connectionFailure, isRefusedByProxy, type RemoteHost, remoteName } from './connection-failure.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
-import { HEAVY_BYTES } from './heavy-turns.ts';
 import { maskToken } from './mask-token.ts';
-import { NO_PROXIES, type ProxySettings, proxyHostOf } from './proxies.ts';
-import { errorCode, type HttpAnswer, type RequestOutcome, type TransportError } from './send.ts';
+import { errorCode, HEAVY_BYTES, type HttpAnswer, type RequestOutcome, type TransportError } from './send.ts';
 
 /** How messages describe a request. `secret` is the token, which no message may contain (R25). */
 export interface RequestDescription extends RemoteHost {
@@ -17,24 +15,6 @@ export interface RequestDescription extends RemoteHost {
   readonly tokenFrom?: string | undefined;
   /** What the user should do if the request fails; null for the usual advice. */
   readonly advice: string | null;
-}
-
-/** Where the service is and how it is reached. */
-interface ServiceAccess {
-  readonly baseUrl: string;
-  readonly proxies?: ProxySettings;
-  readonly token: string;
-  readonly tokenFrom?: string;
-}
-
-/** What messages say of the service and its token. */
-export function serviceOf({
-  baseUrl,
-  proxies = NO_PROXIES,
-  token,
-  tokenFrom,
-}: ServiceAccess): Omit<RequestDescription, 'path' | 'advice'> {
-  return { host: new URL(baseUrl).host, proxy: proxyHostOf(baseUrl, proxies), secret: token, tokenFrom };
 }
 
 /** A failed try that may be repeated (R24). */
@@ -95,13 +75,7 @@ export function exhausted(
 
 /** A 429 while requests to other lists pass (R9). */
 export function refusedAlone(): RetriableFailure {
-  return {
-    kind: 'refused',
-    text: 'answered 429 while other lists succeeded',
-    cause: undefined,
-    retryAfterMs: null,
-    setupAdvice: null,
-  };
+  return { ...broken('answered 429 while other lists succeeded', undefined), kind: 'refused' };
 }
 
 /** The error that ends a run because the service no longer responds (R24). */
@@ -153,8 +127,7 @@ function parseBody({ body }: HttpAnswer): unknown {
 
 function serverFailure(answer: HttpAnswer, description: RequestDescription): RetriableFailure {
   const waitMs = answer.status === 503 ? retryAfterMs(answer.headers) : null;
-  const text = answered(answer, description);
-  return { kind: 'slow', text, cause: undefined, retryAfterMs: waitMs, setupAdvice: null };
+  return { ...broken(answered(answer, description), undefined), kind: 'slow', retryAfterMs: waitMs };
 }
 
 function transportFailure({ kind, cause }: TransportError, remote: RemoteHost): RetriableFailure {
@@ -177,12 +150,9 @@ function broken(text: string, cause: unknown): RetriableFailure {
 }
 
 function tokenRefused(answer: HttpAnswer, description: RequestDescription): SyncError {
-  return sentence(
-    'token',
-    answered(answer, description),
-    { ...description, advice: null },
-    `The token${description.tokenFrom === undefined ? '' : ` in ${description.tokenFrom}`} is refused: give a valid one.`,
-  );
+  const from = description.tokenFrom === undefined ? '' : ` in ${description.tokenFrom}`;
+  const advice = `The token${from} is refused: give a valid one.`;
+  return sentence('token', answered(answer, description), { ...description, advice: null }, advice);
 }
 
 /** A page of half as many rows may be small enough (R24, R27). */
@@ -215,12 +185,8 @@ function rejected(answer: HttpAnswer, description: RequestDescription): SyncErro
   }
   if (TOO_LONG.has(answer.status)) return sentence('halve-page', what, description, 'The next request has fewer ids.');
   if (answer.status === 403) {
-    return sentence(
-      'forbidden',
-      what,
-      { ...description, advice: null },
-      'The token may lack access to the environment or the view scope.',
-    );
+    const advice = 'The token may lack access to the environment or the view scope.';
+    return sentence('forbidden', what, { ...description, advice: null }, advice);
   }
   if (answer.status === 404 && code !== null)
     return sentence('not-live', what, description, 'It is not live or does not exist.');

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue';
 import { SyncError } from '../core/errors.ts';
 import { countHeader, type HeaderValues, httpDateMs } from '../core/quota/retry-delay.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
@@ -6,10 +7,11 @@ import { NO_TIMES, type ServerTimes, withReading } from '../core/time/server-tim
 import type { RequestDescription } from './classify.ts';
 import { type NetworkOptions, openDispatcher } from './dispatcher.ts';
 import type { BodyDecoder } from './envelope.ts';
-import { openHeavyTurns } from './heavy-turns.ts';
+import { NO_PROXIES, proxyHostOf } from './proxies.ts';
 import { RateLimiter, type RateLimiterOptions } from './rate-limiter.ts';
 import { type HttpConnection, type RequestOutcome, send } from './send.ts';
 import { ServiceHealth } from './service-health.ts';
+import { endpointPath } from './target.ts';
 
 export interface HttpSourceOptions extends RateLimiterOptions, NetworkOptions {
   /** The base URL as `parseBaseUrl` returns it. */
@@ -85,7 +87,7 @@ export function connect(options: HttpSourceOptions): SourceConnection {
       headers: headersOf(options),
       timeoutMs: options.timeoutMs,
       nowMs: () => options.clock.nowMs(),
-      heavyTurns: openHeavyTurns(),
+      heavyTurns: new PQueue({ concurrency: 1 }),
     },
     health,
     limiter: new RateLimiter(options, health),
@@ -108,6 +110,16 @@ function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, stri
     'accept-encoding': 'gzip',
     'user-agent': userAgent,
   };
+}
+
+/** How messages describe a request to this path. */
+export function describeRequest(
+  { options: { baseUrl, proxies = NO_PROXIES, token, tokenFrom } }: SourceConnection,
+  path: readonly string[],
+  advice: string | null = null,
+): RequestDescription {
+  const { host } = new URL(baseUrl);
+  return { path: endpointPath(path), host, proxy: proxyHostOf(baseUrl, proxies), secret: token, tokenFrom, advice };
 }
 
 export async function sendOnce<T>(

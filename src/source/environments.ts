@@ -1,8 +1,8 @@
 import { cursorFault, MAX_RESTARTS } from '../core/decide/paging.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Page } from '../core/ports/source.ts';
-import { endsRunHere, serviceOf } from './classify.ts';
-import type { SourceConnection } from './connection.ts';
+import { endsRunHere } from './classify.ts';
+import { describeRequest, type SourceConnection } from './connection.ts';
 import { decodeEnvironments } from './envelope.ts';
 import { fetchWhole } from './fetch-whole.ts';
 import { endpointPath, pageTarget } from './target.ts';
@@ -52,13 +52,12 @@ async function fetchPage(
   cursor: string | null,
   mayRestart: boolean,
 ): Promise<Page | null> {
-  const description = { path: endpointPath(PATH), ...serviceOf(connection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
   try {
     return await fetchWhole(connection, {
       path: PATH,
       target,
-      description,
+      description: describeRequest(connection, PATH, ADVICE),
       decode: decodeEnvironments,
       onRequest: undefined,
       beginsRun: cursor === null,

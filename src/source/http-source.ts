@@ -1,13 +1,12 @@
 import { SyncError } from '../core/errors.ts';
 import type { PageRequest, Source } from '../core/ports/source.ts';
 import type { AccountQuota } from '../core/quota/quota.ts';
-import { serviceOf } from './classify.ts';
-import { connect, type HttpSourceOptions, type SourceConnection } from './connection.ts';
+import { connect, describeRequest, type HttpSourceOptions, type SourceConnection } from './connection.ts';
 import { type BodyDecoder, decodeEnvelope, decodeMatchedCount } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
 import { quotaNowMs } from './quota-client.ts';
-import { endpointPath, pageTarget } from './target.ts';
+import { pageTarget } from './target.ts';
 
 export type { HttpSourceOptions } from './connection.ts';
 
@@ -56,11 +55,10 @@ function fetchRequested<T>(
   onRequest: (() => void) | undefined,
 ): Promise<T> {
   const { path, failedTries = 0 } = request;
-  const description = { path: endpointPath(path), ...serviceOf(connection.options), advice: null };
   return fetchWhole(connection, {
     path,
     target: pageTarget(request),
-    description,
+    description: describeRequest(connection, path),
     decode,
     onRequest,
     failedTries,

@@ -1,20 +1,17 @@
 import { isOver } from '../core/quota/outage.ts';
 import { probeRequest } from '../core/quota/probe-request.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
-import { classify, type RetriableFailure, serviceAway, serviceOf } from './classify.ts';
-import { type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
+import { classify, type RetriableFailure, serviceAway } from './classify.ts';
+import { describeRequest, type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
 import { decodeEnvelope } from './envelope.ts';
 import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
-import { endpointPath, pageTarget } from './target.ts';
+import { pageTarget } from './target.ts';
 
 /** Why a probe failed; null if it was answered, or refused (429), which says nothing about the service. */
-export function failureOfProbe(
-  { health, options }: SourceConnection,
-  outcome: RequestOutcome,
-): RetriableFailure | null {
-  const verdict = classify(outcome, { path: '', ...serviceOf(options), advice: null }, decodeEnvelope);
-  if (verdict.kind === 'done' || verdict.kind === 'failed') health.noteAnswer();
+export function failureOfProbe(connection: SourceConnection, outcome: RequestOutcome): RetriableFailure | null {
+  const verdict = classify(outcome, describeRequest(connection, []), decodeEnvelope);
+  if (verdict.kind === 'done' || verdict.kind === 'failed') connection.health.noteAnswer();
   return verdict.kind === 'retry' ? verdict.failure : null;
 }
 
@@ -64,6 +61,6 @@ export function probeTarget(connection: SourceConnection, own: readonly string[]
   const { environments, options, health } = connection;
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);
-  const description = { path: endpointPath(request.path), ...serviceOf(options), advice: null };
+  const description = describeRequest(connection, request.path);
   return { path: request.path, target: pageTarget(request), description, decode: decodeEnvelope, onRequest: undefined };
 }

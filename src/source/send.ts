@@ -1,11 +1,14 @@
+import type PQueue from 'p-queue';
 import type { Dispatcher } from 'undici';
 import type { HeaderValues } from '../core/quota/retry-delay.ts';
 import { collectGarbage } from './collect-garbage.ts';
-import { HEAVY_BYTES, type HeavyTurns, takeTurn } from './heavy-turns.ts';
 import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
 
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
+
+/** A longer body is heavy: it is read, decoded and committed before the next heavy body continues (R27). */
+export const HEAVY_BYTES = 2 * 1024 * 1024;
 
 /** The response, as far as it arrived. */
 export interface HttpAnswer {
@@ -43,7 +46,8 @@ export interface HttpConnection {
   /** The time limit of a whole request, including its body. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
-  readonly heavyTurns: HeavyTurns;
+  /** Serializes the reading of heavy bodies, however many requests are in flight (R27). */
+  readonly heavyTurns: PQueue;
 }
 
 /** A request in flight: whether its heavy body waits for its turn, and the function that ends the turn. */
@@ -117,6 +121,16 @@ async function exchange(
     const answer = head === null ? null : { ...head, body: null };
     return { answer, fault: { kind: faultKind(cause, signal), cause }, heardMs: heardMs ?? nowMs() };
   }
+}
+
+/**
+ * Waits for a turn.
+ * @returns a function that ends the turn
+ */
+export function takeTurn(turns: PQueue): Promise<() => void> {
+  return new Promise((resolve) => {
+    void turns.add(() => new Promise<void>((end) => resolve(end)));
+  });
 }
 
 async function waitForTurn({ heavyTurns }: HttpConnection, state: TransferState): Promise<void> {

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
+import PQueue from 'p-queue';
 import { expect, test } from 'vitest';
-import { HEAVY_BYTES, openHeavyTurns, takeTurn } from '../../src/source/heavy-turns.ts';
 import { readBody } from '../../src/source/read-body.ts';
+import { HEAVY_BYTES, takeTurn } from '../../src/source/send.ts';
 import { ASSETS, setUp } from './setup.ts';
 
 test('only a body above the threshold waits for its turn (R27)', async () => {
@@ -20,7 +21,7 @@ test('only a body above the threshold waits for its turn (R27)', async () => {
 });
 
 test('one heavy body is read at a time (R27)', async () => {
-  const turns = openHeavyTurns();
+  const turns = new PQueue({ concurrency: 1 });
   const end = await takeTurn(turns);
   const order = ['first'];
   const second = takeTurn(turns).then((endSecond) => {

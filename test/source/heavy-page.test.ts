@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeEnvelope, parseJson } from '../../src/source/envelope.ts';
 import { parseHeavyPage } from '../../src/source/heavy-page.ts';
-import { HEAVY_BYTES } from '../../src/source/heavy-turns.ts';
+import { HEAVY_BYTES } from '../../src/source/send.ts';
 import { ASSETS, setUp } from './setup.ts';
 
 const sliced = (text: string, sliceBytes = 1) => parseHeavyPage(Buffer.from(text), sliceBytes);
