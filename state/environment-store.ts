@@ -1,7 +1,6 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { mirrorEnvironments, rejectedRows } from '../schema/sync.ts';
-import type { RejectedRow } from '../src/core/decode/decode.ts';
 import type { EnvironmentChanges } from '../src/core/schedule/environments.ts';
 import type { Row } from '../src/core/stream.ts';
 import type { Instant } from '../src/core/time/instant.ts';
@@ -24,7 +23,7 @@ export function* loadEnvironments(): StateStatements<Row[]> {
 export function* saveEnvironments(changes: EnvironmentChanges, clock: MirrorClock): StateStatements<Instant> {
   const changedIds = changes.changed.map((row) => String(row['id']));
   const listedIds = changes.listed.map(({ id }) => id);
-  const timeOf = yield* tickTogether(clock, { changedIds, listedIds });
+  const timeOf = yield* tickTogether(clock, changedIds, listedIds);
   for (const id of changes.returned) yield* countReturn(id);
   for (const changed of changes.changed) {
     const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: timeOf(String(changed['id'])) };
@@ -47,8 +46,9 @@ export function* saveRejectedEnvironments(
   seenAt: Instant,
 ): StateStatements<void> {
   yield sql`delete from ${rejectedRows} where ${isEnvironment}`;
-  for (const row of rejected)
-    yield sql`${insertStatement(rejectedRows, toRejectedRow(row, runId, seenAt))} on conflict do nothing`;
+  const same = { run_id: runId, env_id: NONE, stream: 'environments', seen_at: seenAt };
+  for (const { rowKey, reason, payload } of rejected)
+    yield sql`${insertStatement(rejectedRows, { ...same, row_key: rowKey, reason, payload })} on conflict do nothing`;
 }
 
 /**
@@ -60,12 +60,4 @@ function* countReturn(id: string): StateStatements<void> {
   const held = yield* first(missing.where(and(eq(environments.id, id), isNotNull(environments.missing_since))));
   if (held !== undefined)
     yield sql`update ${mirrorEnvironments} set returned_count = returned_count + 1 where env_id = ${id}`;
-}
-
-function toRejectedRow(
-  { rowKey, reason, payload }: RejectedRow,
-  runId: number,
-  seenAt: Instant,
-): typeof rejectedRows.$inferInsert {
-  return { run_id: runId, env_id: NONE, stream: 'environments', row_key: rowKey, reason, payload, seen_at: seenAt };
 }

@@ -47,19 +47,15 @@ export function* tick(clock: MirrorClock, envId: string): StateStatements<Instan
   return mirroredAt;
 }
 
-/** Environments whose clocks must advance, and those that must have one. */
-interface ClocksAsked {
-  readonly changedIds: readonly string[];
-  readonly listedIds: readonly string[];
-}
-
 /**
- * Advances the clocks that move together when a run ends or saves environments.
+ * Advances the clocks that move together when a run ends or saves environments: those of changed ones must advance, and
+ * listed ones must have one.
  * @returns the time of each environment
  */
 export function* tickTogether(
   clock: MirrorClock,
-  { changedIds, listedIds }: ClocksAsked = { changedIds: [], listedIds: [] },
+  changedIds: readonly string[] = [],
+  listedIds: readonly string[] = [],
 ): StateStatements<(envId: string) => Instant> {
   const moved = clock.moved();
   if (moved === null) return yield* tickAll(clock, [...changedIds, ...listedIds]);

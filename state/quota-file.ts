@@ -7,6 +7,7 @@ import type { QuotaChange, QuotaKeeper } from '../src/core/ports/quota-keeper.ts
 import { clockJumpMs, type MachineTime } from '../src/core/quota/clock-jump.ts';
 import { shiftTimes, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
 import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
+import { isBusy } from './lock.ts';
 import { userFolder } from './user-folder.ts';
 
 /** The file in this user's state folder that stores the quota of every account. @throws without a home folder */
@@ -123,8 +124,4 @@ function changeRow<Result>(
     return result;
   });
   return exchange.immediate();
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
 }
