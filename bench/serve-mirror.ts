@@ -5,7 +5,7 @@ import { assetHealthScoreDimensions, assetHealthScores } from '../schema/health.
 import { mirrorEnvironments } from '../schema/sync.ts';
 import { addDays, type Instant, instantOfMs } from '../src/core/time/instant.ts';
 import { list, tableSqlOf } from '../src/destination/sql/tables.ts';
-import { writeState } from '../src/destination/sqlite/file-state.ts';
+import { performAtOnce } from '../src/destination/sqlite/driver.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../src/destination/sqlite/migrations.ts';
 import { type MirrorFile, openForWriting } from '../src/destination/sqlite/open.ts';
 import { beginRun, claimMirror } from '../state/run-log.ts';
@@ -103,7 +103,7 @@ const TABLES: readonly [SQLiteTable, rows: number, row: (n: number) => Made][] =
  */
 export function makeMirror(path: string, nowMs: number): void {
   const mirror = openForWriting(path);
-  writeState(mirror, claimMirror('https://service.test', path));
+  performAtOnce(mirror, claimMirror('https://service.test', path));
   const { connection, db } = mirror;
   const end = instantOfMs(nowMs);
   db.insert(environments).values({ id: ENV, name: 'Bench', mirrored_at: end }).run();
@@ -111,7 +111,7 @@ export function makeMirror(path: string, nowMs: number): void {
   dropSecondaryIndexes(connection, tables);
   for (const [table, rows, row] of TABLES) fill(mirror, { table, rows, row, end });
   buildSecondaryIndexes(connection, tables);
-  writeState(mirror, beginRun(end));
+  performAtOnce(mirror, beginRun(end));
   connection.prepare("update sync_runs set status = 'done', ended_at = started_at").run();
   db.insert(mirrorEnvironments).values({ env_id: ENV, mirrored_at: end }).run();
   connection.pragma('wal_checkpoint(truncate)');

@@ -3,8 +3,8 @@ import { belongsTo } from '../../state/run-log.ts';
 import { type AccountQuota, mergeQuota, secondsOfWaiting } from '../core/quota/quota.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
+import { perform } from '../destination/sqlite/driver.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
-import { readState } from '../destination/sqlite/file-state.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
 import { clock, type SyncSettings, selectStreams, syncSettings, watchOf } from '../settings/sync-settings.ts';
@@ -71,7 +71,7 @@ async function rehearsed(
 ): Promise<ForecastReport> {
   const mirror = openForDryRun(path);
   try {
-    const quota = quotaOf(readState(mirror, loadQuota()), listing.quota);
+    const quota = quotaOf(perform(mirror.prepare, loadQuota()), listing.quota);
     const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
     const outlook = await forecast(createDryRunMirror(mirror, clock), listing.opening, options, {
       clock,

@@ -1,6 +1,5 @@
 import { perform, sqliteScope } from '../destination/sqlite/driver.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
-import { readState } from '../destination/sqlite/file-state.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { isLocked } from '../destination/sqlite/store.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -25,7 +24,7 @@ export function statusOf(mirror: MirrorFile): StatusReport {
     const subject = { name: mirror.path, scopeOf: (envId: string) => sqliteScope(mirror, envId) };
     const report = mirror.connection.transaction(() => perform(mirror.prepare, readStatus(subject, clock())))();
     if (report.last_run?.status !== 'running' || isLocked(mirror.path)) return report;
-    return withVerdict(report, readState(mirror, readLastRun()));
+    return withVerdict(report, perform(mirror.prepare, readLastRun()));
   } catch (error) {
     throw fileError(mirror.path, error);
   }

@@ -5,7 +5,7 @@ import type { SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { Source, SourceEvent } from '../core/ports/source.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
-import { readState } from '../destination/sqlite/file-state.ts';
+import { perform } from '../destination/sqlite/driver.ts';
 import { createMirrorReader, createScratchTables } from '../destination/sqlite/mirror-reader.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { fileState } from '../destination/sqlite/open-state.ts';
@@ -96,7 +96,7 @@ async function verifyFile(
   watch: VerifyWatch,
   { locked, store }: { locked: OpenMirror | null; store: MirrorStore },
 ): Promise<VerifyReport> {
-  readState(mirror, belongsTo(settings.baseUrl, store.display));
+  perform(mirror.prepare, belongsTo(settings.baseUrl, store.display));
   createScratchTables(mirror);
   const source = await resumeSource(settings, watch);
   try {

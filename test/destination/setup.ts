@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
+import { performAtOnce } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -9,6 +9,6 @@ import { testFolder } from '../support/test-folder.ts';
 export function claimedMirror(quietMs = 0): MirrorFile {
   const mirror = openForWriting(join(testFolder(), 'obsync.db'), quietMs);
   onTestFinished(() => void mirror.connection.close());
-  writeState(mirror, claimMirror('http://localhost', mirror.path));
+  performAtOnce(mirror, claimMirror('http://localhost', mirror.path));
   return mirror;
 }

@@ -8,7 +8,7 @@ import type { Page, PageRequest, Source } from '../../src/core/ports/source.ts';
 import type { StateStore } from '../../src/core/ports/state-store.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
-import { readState } from '../../src/destination/sqlite/file-state.ts';
+import { perform } from '../../src/destination/sqlite/driver.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
@@ -186,7 +186,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
       return [...written, ...noted].flatMap(({ keys }) => JSON.parse(String(keys)) as string[][]);
     },
     checkpoint: (stream, envId = [...world.environments.keys()][0] ?? '') =>
-      readState(file, loadCheckpoints(envId))(stream),
+      perform(file.prepare, loadCheckpoints(envId))(stream),
     requests: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
     otherRun: twin.state(fileState(file, clock, twin.randomHex)),

@@ -7,7 +7,7 @@ import type { tests } from '../../schema/data-tests.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
+import { performAtOnce } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
@@ -161,7 +161,7 @@ export interface Served {
 /** A new file with environment `e`, filled by the test. */
 export function newMirror(fill: (writing: MirrorFile) => void): MirrorFile {
   return openFilled(join(testFolder(), 'source.db'), fill, (writing) => {
-    writeState(writing, claimMirror('https://service.test', writing.path));
+    performAtOnce(writing, claimMirror('https://service.test', writing.path));
     insert(writing.db, mirrorEnvironments, { env_id: 'e', mirrored_at: NOW });
     insert(writing.db, environments, { id: 'e', name: 'Environment', mirrored_at: NOW });
   });

@@ -3,8 +3,7 @@ import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { addDays } from '../../src/core/time/instant.ts';
-import { createStatementCache, type PrepareStatement } from '../../src/destination/sqlite/driver.ts';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
+import { createStatementCache, type PrepareStatement, performAtOnce } from '../../src/destination/sqlite/driver.ts';
 import { pruneLog } from '../../state/prune-log.ts';
 
 let connection: Database.Database;
@@ -16,7 +15,7 @@ beforeEach(() => {
   migrate(drizzle(connection), { migrationsFolder: new URL('../../schema/migrations', import.meta.url).pathname });
 });
 
-const prune = (now: string) => writeState({ connection, prepare }, pruneLog(addDays(now, -90)));
+const prune = (now: string) => performAtOnce({ connection, prepare }, pruneLog(addDays(now, -90)));
 const all = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[];
 
 describe('pruneLog', () => {

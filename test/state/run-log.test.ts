@@ -3,8 +3,12 @@ import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { reconcile } from '../../src/core/schedule/environments.ts';
-import { createStatementCache, type PrepareStatement, perform } from '../../src/destination/sqlite/driver.ts';
-import { writeState } from '../../src/destination/sqlite/file-state.ts';
+import {
+  createStatementCache,
+  type PrepareStatement,
+  perform,
+  performAtOnce,
+} from '../../src/destination/sqlite/driver.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { clockOfOneWriter, tick } from '../../state/mirror-clock.ts';
 import { beginRun, claimMirror, endRun, joinCycle } from '../../state/run-log.ts';
@@ -25,7 +29,8 @@ beforeEach(() => {
 const STANDING = clockOfOneWriter(() => T);
 
 /** Executes the statements in one transaction. */
-const done = <Result>(statements: StateStatements<Result>): Result => writeState({ connection, prepare }, statements);
+const done = <Result>(statements: StateStatements<Result>): Result =>
+  performAtOnce({ connection, prepare }, statements);
 
 const all = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[];
 

@@ -11,7 +11,7 @@ import { list, quote } from '../sql/tables.ts';
 import { flush } from './backup.ts';
 import { closeWritten } from './close.ts';
 import { SQLITE } from './driver.ts';
-import { fileError } from './file-error.ts';
+import { attempt, fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseLeftLog, refuseNoFolder } from './open.ts';
 
@@ -52,12 +52,12 @@ export function openSqliteTarget(path: string): CopyTarget {
     const made = startFile(path);
     return {
       async write(table, rows) {
-        made.attempt(() => insertRows(made.connection, table, rows));
+        attempt(path, () => insertRows(made.connection, table, rows));
       },
       async finish() {
         made.finish(() => refuseTaken(path));
         // Like a sync, leaves -wal and -shm beside the mirror, for readers that may not create them.
-        made.attempt(() => closeWritten(openForWriting(path)));
+        attempt(path, () => closeWritten(openForWriting(path)));
         lock.release();
       },
       async abandon() {
@@ -74,8 +74,6 @@ export function openSqliteTarget(path: string): CopyTarget {
 /** A mirror file that nobody sees before it is complete. Its one transaction is open. */
 export interface UnfinishedFile {
   readonly connection: Database;
-  /** Does a step, with errors that name the final path. */
-  attempt<Done>(step: () => Done): Done;
   /** Commits, and moves the file to its final path, following links. `beforeMove` is called just before. */
   finish(beforeMove: () => void): void;
   abandon(): void;
@@ -86,24 +84,16 @@ export function startFile(path: string, mode?: number): UnfinishedFile {
   const real = realPath(path);
   const beside = join(dirname(real), `.${basename(real)}.copy`);
   const remove = (): void => removeFile(beside);
-  const attempt = <Made>(step: () => Made): Made => {
-    try {
-      return step();
-    } catch (error) {
-      throw fileError(path, error);
-    }
-  };
   try {
     remove();
     if (mode !== undefined) closeSync(openSync(beside, 'wx', mode));
-    const connection = attempt(() => openNew(beside));
+    const connection = attempt(path, () => openNew(beside));
     return {
       connection,
-      attempt,
       finish(beforeMove) {
-        attempt(() => finish(connection));
+        attempt(path, () => finish(connection));
         connection.close();
-        attempt(() => {
+        attempt(path, () => {
           flush(beside);
           beforeMove();
           renameSync(beside, real);

@@ -60,6 +60,14 @@ export function perform<Result>(prepare: PrepareStatement, statements: SqlStatem
   return step.value;
 }
 
+/** Like `perform`, in one transaction. */
+export function performAtOnce<Result>(
+  { connection, prepare }: { readonly connection: Database; readonly prepare: PrepareStatement },
+  statements: SqlStatements<Result>,
+): Result {
+  return connection.transaction(() => perform(prepare, statements))();
+}
+
 const DRIZZLE = new SQLiteSyncDialect();
 
 function single(prepare: PrepareStatement, asked: StateStatement): SqlAnswer {

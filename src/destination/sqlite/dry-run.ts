@@ -25,9 +25,9 @@ import type { Instant } from '../../core/time/instant.ts';
 import { firstKey, tableOf } from '../sql/conditions.ts';
 import { quote, tableSqlOf } from '../sql/tables.ts';
 import { createSqliteDestination } from './destination.ts';
+import { perform } from './driver.ts';
 import { expectedRows } from './expected.ts';
 import { fileError } from './file-error.ts';
-import { readState } from './file-state.ts';
 import { migrateFile } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
 import { fileState } from './open-state.ts';
@@ -108,7 +108,7 @@ interface DryRunDestination extends SourceExpectations {
 export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): DryRunDestination {
   const stored = new Map<string, CheckpointOf>();
   const storedOf = (envId: string): CheckpointOf => {
-    const known = stored.get(envId) ?? readState(mirror, loadCheckpoints(envId));
+    const known = stored.get(envId) ?? perform(mirror.prepare, loadCheckpoints(envId));
     stored.set(envId, known);
     return known;
   };

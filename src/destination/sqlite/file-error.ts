@@ -46,16 +46,20 @@ const UNREADABLE = 'cannot be read: check the permissions of the file and of its
 const alone = (path: string): string =>
   `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`;
 
-/** Makes a port's method whose errors say what is wrong with the file and what to do about it. */
+/** Does a step whose errors say what is wrong with the file and what to do about it. */
+export function attempt<Done>(path: string, step: () => Done, errorOf = fileError): Done {
+  try {
+    return step();
+  } catch (error) {
+    throw errorOf(path, error);
+  }
+}
+
+/** Makes a port's method from steps on the file. */
 export function withFileErrors(path: string) {
   return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
-    async (...given: Given): Promise<Found> => {
-      try {
-        return look(...given);
-      } catch (error) {
-        throw fileError(path, error);
-      }
-    };
+    async (...given: Given): Promise<Found> =>
+      attempt(path, () => look(...given));
 }
 
 /** The SQLite error that drizzle wraps. */

@@ -9,7 +9,7 @@ import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
 import { closeWritten } from './close.ts';
 import { createStatementCache, type PrepareStatement, perform } from './driver.ts';
-import { fileError, readerError } from './file-error.ts';
+import { attempt, fileError, readerError } from './file-error.ts';
 import { migrateFile, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import { createRunTables } from './temporary-tables.ts';
 import { type CommitTransactions, createTransactions } from './transactions.ts';
@@ -203,9 +203,5 @@ function guarded<T>(path: string, open: () => T, errorOf = fileError): T {
   refuseNoFolder(path);
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SyncError('usage', `${path} is a folder: name a file with --db`);
-  try {
-    return open();
-  } catch (error) {
-    throw errorOf(path, error);
-  }
+  return attempt(path, open, errorOf);
 }

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue } from '../mirror-store.ts';
 import { rowObject } from '../sql/portions.ts';
-import { fileError } from './file-error.ts';
+import { attempt, fileError } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 
 /** The parameters of a statement, and the types of its results. */
@@ -28,17 +28,13 @@ export function readStatement(
   { parameters = [], bigints = false }: StatementOptions = {},
   unfinished: Set<() => void> = new Set(),
 ): ReadResult {
-  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql));
+  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql), sqlError);
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
   const values = Array.isArray(parameters) ? parameters : [parameters];
-  const iterator = attempt(path, () =>
-    statement
-      .raw()
-      .safeIntegers()
-      .iterate(...values),
-  );
-  const first = attempt(path, () => iterator.next());
+  statement.raw().safeIntegers();
+  const iterator = attempt(path, () => statement.iterate(...values), sqlError);
+  const first = attempt(path, () => iterator.next(), sqlError);
   const columns = statement.columns().map((column) => column.name);
   const close = (): void => {
     // It would keep the connection busy.
@@ -80,17 +76,9 @@ interface OpenStatement<Row> extends Pick<ReadResult, 'close'> {
 
 function* rowsFrom<Row>(path: string, { first, iterator, close }: OpenStatement<Row>): Generator<Row> {
   try {
-    for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
+    for (let next = first; !next.done; next = attempt(path, () => iterator.next(), sqlError)) yield next.value;
   } finally {
     close();
-  }
-}
-
-function attempt<T>(path: string, step: () => T): T {
-  try {
-    return step();
-  } catch (error) {
-    throw sqlError(path, error);
   }
 }
 

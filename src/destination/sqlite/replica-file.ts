@@ -68,24 +68,13 @@ const OWNER_ONLY = 0o600;
 /** @throws SyncError `usage` for a file that is not a replica */
 function isCurrent({ path, isOwn }: ReplicaPlace): boolean {
   if (!mirrorExists(path)) return false;
-  const found = look(path);
-  if (found.isReplica) return found.version === sqliteMigrationTimes().last;
-  if (isOwn) return false;
-  throw new SyncError('usage', `${path} is not a replica: remove it, or name another file with --replica`);
-}
-
-interface FoundFile {
-  readonly isReplica: boolean;
-  /** Null if SQLite cannot read it. */
-  readonly version: number | null;
-}
-
-function look(path: string): FoundFile {
   const found = readUndamaged(path, (connection) => ({
     isReplica: isReplica(connection),
     version: sqliteVersion(connection),
-  }));
-  return found ?? { isReplica: hasReplicaHeader(path), version: null };
+  })) ?? { isReplica: hasReplicaHeader(path), version: null };
+  if (found.isReplica) return found.version === sqliteMigrationTimes().last;
+  if (isOwn) return false;
+  throw new SyncError('usage', `${path} is not a replica: remove it, or name another file with --replica`);
 }
 
 /** Whether SQLite finds no damage in a file. */

@@ -15,9 +15,8 @@ import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
 import { closeWritten } from './close.ts';
 import { openSqliteSource, openSqliteTarget } from './copy.ts';
-import { perform, sqliteScope } from './driver.ts';
-import { fileError, withFileErrors } from './file-error.ts';
-import { writeState } from './file-state.ts';
+import { performAtOnce, sqliteScope } from './driver.ts';
+import { attempt, fileError, withFileErrors } from './file-error.ts';
 import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import {
   mirrorExists,
@@ -49,12 +48,8 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     read: withFileErrors(path)((statementsOf) => {
       const mirror = openForReading(path);
       try {
-        return mirror.connection.transaction(() =>
-          perform(
-            mirror.prepare,
-            statementsOf((envId) => sqliteScope(mirror, envId)),
-          ),
-        )();
+        const statements = statementsOf((envId) => sqliteScope(mirror, envId));
+        return performAtOnce(mirror, statements);
       } finally {
         mirror.connection.close();
       }
@@ -121,9 +116,7 @@ function versionOf(path: string): number {
   if (!mirrorExists(path)) return 0;
   const { connection } = openEarlier(path);
   try {
-    return sqliteVersion(connection);
-  } catch (error) {
-    throw fileError(path, error);
+    return attempt(path, () => sqliteVersion(connection));
   } finally {
     connection.close();
   }
@@ -147,7 +140,7 @@ function record(path: string, verification: Verification): void {
   try {
     const mirror = openForWriting(path);
     try {
-      writeState(mirror, saveVerification(verification));
+      performAtOnce(mirror, saveVerification(verification));
     } finally {
       closeWritten(mirror);
     }
