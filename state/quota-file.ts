@@ -26,12 +26,6 @@ export function machineTime(): MachineTime {
   return { wallMs: Date.now(), uptimeMs: uptime() * 1000 };
 }
 
-interface QuotaRow {
-  readonly state: string;
-  readonly wall_ms: number;
-  readonly uptime_ms: number;
-}
-
 /**
  * Stores the state of an account's quota in a file, for all processes of this machine (R23). It is an SQLite file: its
  * lock ends with its process, and a change is written completely or not at all. It is opened at the first change.
@@ -115,7 +109,7 @@ function changeRow<Result>(
   change: QuotaChange<Result>,
 ): Result {
   const exchange = connection.transaction(() => {
-    const row = connection.prepare<[string], QuotaRow>(READ).get(account);
+    const row = connection.prepare<[string], { state: string; wall_ms: number; uptime_ms: number }>(READ).get(account);
     const time = now();
     const before = row === undefined ? UNKNOWN_QUOTA : quotaOfText(row.state);
     const jumpMs = row === undefined ? 0 : clockJumpMs({ wallMs: row.wall_ms, uptimeMs: row.uptime_ms }, time);

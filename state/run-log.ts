@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { environments } from '../schema/assets.ts';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { SyncError } from '../src/core/errors.ts';
 import type {
@@ -15,6 +16,7 @@ import { continuesCycle, type LastAttempt, type LastRun } from '../src/core/sche
 import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
 import {
+  all,
   first,
   insertStatement,
   queryBuilder,
@@ -159,4 +161,46 @@ function* lastStatus({ env_id, stream }: StreamRun): StateStatements<StreamRun['
       .limit(1),
   );
   return last?.status ?? null;
+}
+
+/**
+ * For each environment, the start of its last finished run, with or without problems. Takes one index lookup per
+ * stream, however long the log is.
+ */
+export function* loadLastStarts(streams: readonly string[]): StateStatements<Map<string, Instant>> {
+  const { rows } = yield sql`with ${textTable('n', streams)}
+    select e.id, max((
+      select r.started_at from ${syncStreamRuns} s join ${syncRuns} r on r.id = s.run_id
+      where s.env_id = e.id and s.stream = n.value and r.status in ('done', 'problems')
+      order by s.run_id desc limit 1
+    )) as started_at
+    from ${environments} e cross join n group by e.id`;
+  const ended = rows.filter((row) => row['started_at'] !== null);
+  return new Map(ended.map((row) => [String(row['id']), String(row['started_at'])]));
+}
+
+/** How many of the oldest runs are checked: enough for any schedule, yet cheap. */
+const PRUNED_AT_ONCE = 10;
+
+/**
+ * Deletes older runs from the log, except the last entry of each stream and the last run that ended well.
+ */
+export function* pruneLog(before: Instant): StateStatements<void> {
+  const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));
+  const lastDone = yield* first(
+    queryBuilder
+      .select({ id: syncRuns.id })
+      .from(syncRuns)
+      .where(and(eq(syncRuns.command, 'sync'), eq(syncRuns.status, 'done')))
+      .orderBy(desc(syncRuns.id))
+      .limit(1),
+  );
+  const ids = oldest
+    .filter((run) => (run.server_time ?? run.started_at) < before && run.id !== lastDone?.id)
+    .map((run) => run.id);
+  if (ids.length === 0) return;
+  const { run_id, env_id, stream } = syncStreamRuns;
+  yield sql`delete from ${syncStreamRuns} where ${inArray(run_id, ids)} and exists (
+    select 1 from ${syncStreamRuns} later where later.env_id = ${env_id} and later.stream = ${stream} and later.run_id > ${run_id})`;
+  yield sql`delete from ${syncRuns} where ${inArray(syncRuns.id, ids)}`;
 }

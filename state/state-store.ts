@@ -18,10 +18,18 @@ import {
   saveRejectedEnvironments,
 } from './environment-store.ts';
 import type { MirrorClock } from './mirror-clock.ts';
-import { pruneLog } from './prune-log.ts';
 import { loadPrunedHistory } from './pruned-history.ts';
 import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
-import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, recordStreamRun } from './run-log.ts';
+import {
+  beginRun,
+  claimMirror,
+  endRun,
+  forgetRun,
+  joinCycle,
+  loadLastTries,
+  pruneLog,
+  recordStreamRun,
+} from './run-log.ts';
 import { type StateRunner, type StateStatements, upsertInto } from './state-statements.ts';
 
 interface StateOwner {

@@ -1,6 +1,5 @@
 import { loadEnvironments } from '../../state/environment-store.ts';
-import { loadLastStarts } from '../../state/last-starts.ts';
-import { belongsTo } from '../../state/run-log.ts';
+import { belongsTo, loadLastStarts } from '../../state/run-log.ts';
 import type { StateStatements } from '../../state/state-statements.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';

@@ -149,16 +149,10 @@ async function hasAsMany(
   return file.count(table, envId) === (await snapshot.count(table, envId));
 }
 
-interface RetainedRows {
-  readonly table: CopiedTable;
-  readonly envId: string;
-  readonly within?: ColumnStretch;
-}
-
 async function retainKeys(
   file: ReplicaFile,
   snapshot: SourceSnapshot,
-  { table, envId, within }: RetainedRows,
+  { table, envId, within }: { table: CopiedTable; envId: string; within?: ColumnStretch },
 ): Promise<void> {
   const keys = snapshot.rows(table, { columns: table.key, envId, within });
   await file.retain(table, { envId, keys, within });

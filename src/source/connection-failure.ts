@@ -11,22 +11,15 @@ export function remoteName({ host, proxy }: RemoteHost): string {
   return proxy === null ? host : `${host} (proxy: ${proxy})`;
 }
 
-/** What happened to a connection, and what to do if that lasts: another try alone would not help. */
-interface ConnectionFailure {
-  readonly text: string;
-  /** Null if another try may help. */
-  readonly advice: string | null;
-}
-
 /**
  * Explains a failed connection by the code of Node or undici; an empty one is unknown. `soughtHost` is the host whose
- * address was looked up: that of the service or of the proxy.
+ * address was looked up: that of the service or of the proxy. The advice is null if another try may help.
  */
 export function connectionFailure(
   code: string,
   remote: RemoteHost,
   soughtHost: string | null = null,
-): ConnectionFailure {
+): { readonly text: string; readonly advice: string | null } {
   const { proxy } = remote;
   const isProxy = proxy !== null && soughtHost !== null && new URL(`http://${proxy}`).hostname === soughtHost;
   const [what, advice] = explanation(code, isProxy ? proxy : null) ?? ['the connection to HOST failed', null];

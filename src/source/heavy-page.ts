@@ -53,20 +53,16 @@ function parseSlice(slice: Buffer): readonly unknown[] | undefined {
 
 const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
 
-/** The byte range of the elements of `items`, and the commas after which further slices begin. */
-interface ItemsPosition {
-  readonly start: number;
-  readonly end: number;
-  readonly commas: readonly number[];
-}
-
 const [QUOTE, BACKSLASH, COMMA, BRACE, END_BRACE, BRACKET, END_BRACKET] = Buffer.from(
   '"\\,{}[]',
 ) as unknown as CharacterCodes;
 type CharacterCodes = [number, number, number, number, number, number, number];
 
-/** Null if the list has no array `items`, or two of them. The contents of strings are skipped. */
-function findItems(body: Buffer, sliceBytes: number): ItemsPosition | null {
+/**
+ * The byte range of the elements of `items`, and the commas after which further slices begin. Null if the list has no
+ * array `items`, or two of them. The contents of strings are skipped.
+ */
+function findItems(body: Buffer, sliceBytes: number) {
   const commas: number[] = [];
   let [start, end, cutAt, depth] = [-1, -1, 0, 0];
   // The name of the current member; null where a name is expected.

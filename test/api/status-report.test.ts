@@ -19,7 +19,7 @@ import { perform, sqliteScope } from '../../src/destination/sqlite/driver.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { loadLastStarts } from '../../state/last-starts.ts';
+import { loadLastStarts } from '../../state/run-log.ts';
 import { commitOf } from '../support/commit-parts.ts';
 import { column, START as NOW, UNDER_WAY, YESTERDAY } from '../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../support/pglite-mirror.ts';

@@ -1,6 +1,6 @@
 import type { Row } from '../../src/core/stream.ts';
-import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
+import type { PostgresConnection } from '../../src/destination/postgres/transaction.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { TABLES } from '../support/compare-mirrors.ts';
 import { pgliteConnection } from '../support/pglite-mirror.ts';

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
-import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { LostConnection } from '../../src/destination/postgres/lost-connection.ts';
+import type { PostgresConnection } from '../../src/destination/postgres/transaction.ts';
 import {
   inTransaction,
   type PostgresDatabase,

@@ -1,8 +1,8 @@
 import { SyncError } from '../../src/core/errors.ts';
 import type { Instant } from '../../src/core/time/instant.ts';
-import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';
+import type { PostgresConnection } from '../../src/destination/postgres/transaction.ts';
 import { BASE_URL, type MakeMirror } from './conformance/workbench.ts';
 import { pgliteDatabase } from './pglite-mirror.ts';
 

@@ -1,7 +1,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import type { Row } from '../../src/core/stream.ts';
-import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import type { ListConnection } from '../../src/destination/postgres/open-connection.ts';
+import type { PostgresConnection } from '../../src/destination/postgres/transaction.ts';
 import { inTransaction, type PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
 import { PARSERS } from '../../src/destination/postgres/values.ts';
 import type { CopiedRow } from '../../src/destination/sql/copied-tables.ts';

@@ -5,7 +5,7 @@ import type { StateStore } from '../../src/core/ports/state-store.ts';
 import type { Row } from '../../src/core/stream.ts';
 import { after, type Instant } from '../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
-import { POSTGRES_LIMITS } from '../../src/destination/postgres/limits.ts';
+import { POSTGRES_LIMITS } from '../../src/destination/postgres/dialect.ts';
 import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../src/destination/postgres/transaction.ts';

@@ -1,9 +1,9 @@
 import { SyncError } from '../../core/errors.ts';
 import type { DistributionReport } from '../mirror-store.ts';
-import type { PostgresConnection } from './connection.ts';
 import { heldEnvironments } from './leases.ts';
 import { lockMigrations, mirrorTables } from './migrations.ts';
 import { quoteIdentifier } from './settings.ts';
+import type { PostgresConnection } from './transaction.ts';
 import { inTransaction } from './transaction.ts';
 
 /** All other tables are in its co-location group. Every commit begins with a row of it. */

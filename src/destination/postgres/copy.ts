@@ -13,9 +13,9 @@ import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
-import type { PostgresConnection } from './connection.ts';
 import { migrateInside, postgresMigrationTimes, postgresVersion } from './migrations.ts';
 import { beginIn, type ListConnection, type OpenConnection, openConnection } from './open-connection.ts';
+import type { PostgresConnection } from './transaction.ts';
 import { arrayText, TYPES } from './values.ts';
 
 /** Opens a mirror in PostgreSQL for copying, as of one instant. @throws SyncError */

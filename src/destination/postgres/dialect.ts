@@ -1,5 +1,6 @@
+import type { StorageLimits } from '../../core/decode/storage-limits.ts';
 import type { SqlDialect } from '../sql/statements.ts';
-import { list, nameOf, quote } from '../sql/tables.ts';
+import { list, nameOf, quote, tableSqlOf } from '../sql/tables.ts';
 
 /**
  * Escapes in JSON text that PostgreSQL cannot parse: U+0000 and lone surrogates, which `JSON.stringify` always escapes.
@@ -21,4 +22,10 @@ export const POSTGRES: SqlDialect = {
   // The key of a rejected row may be a whole payload, which no index can hold (R20).
   unique: (table, column) =>
     table === 'rejected_rows' && column === 'row_key' ? `md5(${quote(column)})` : quote(column),
+};
+
+/** No text has U+0000. An index entry holds 2,704 bytes, up to 100 of them headers, times and the stream's name. */
+export const POSTGRES_LIMITS: StorageLimits = {
+  maxEntryBytes: 2600,
+  indexes: (table) => tableSqlOf(table).indexes,
 };

@@ -6,8 +6,8 @@ import type { ColumnValue, Row } from '../../core/stream.ts';
 import { onConflict } from '../sql/conflicts.ts';
 import type { BulkUpsert, SqlAnswer, SqlStatements } from '../sql/statements.ts';
 import { list, quote } from '../sql/tables.ts';
-import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import { POSTGRES } from './dialect.ts';
+import type { PostgresConnection, PostgresTransaction } from './transaction.ts';
 import { arrayText, columnValue, parameter, TYPES } from './values.ts';
 
 const NOTHING: SqlAnswer = { rows: [], changes: 0 };

@@ -3,9 +3,9 @@ import { LEASE_MS, type LeaseHolder, mayTake } from '../../core/schedule/lease.t
 import type { Row } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
-import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { WriterLease } from './environment-lock.ts';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from './server-error.ts';
+import type { PostgresConnection, PostgresTransaction } from './transaction.ts';
 
 /** A process that writes environments, as the database knows it. */
 export interface LeaseOwner {

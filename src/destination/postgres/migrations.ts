@@ -4,9 +4,9 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesIn, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
-import type { PostgresConnection } from './connection.ts';
 import { LOCK_NOT_AVAILABLE } from './server-error.ts';
 import { quoteIdentifier } from './settings.ts';
+import type { PostgresConnection } from './transaction.ts';
 import { inTransaction } from './transaction.ts';
 import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 

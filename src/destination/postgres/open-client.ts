@@ -2,7 +2,7 @@ import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type
 import { socketOf } from './driver-internals.ts';
 import { type AnswerTimeout, endWhenSilent, hasten } from './end-when-silent.ts';
 import { driverError } from './lost-connection.ts';
-import { SQLITE_TYPES } from './type-parsers.ts';
+import { SQLITE_TYPES } from './values.ts';
 
 /** Statements are sent before the previous one is answered. */
 export const PIPELINE = { pipeline: true } as const;

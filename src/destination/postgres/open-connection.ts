@@ -1,13 +1,13 @@
 import type { Client } from 'pg';
 import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
-import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
 import { beginStatement } from './settings.ts';
+import type { PostgresConnection } from './transaction.ts';
 
 /** A connection that also lists rows, for reading many of them. */
 export interface ListConnection extends PostgresConnection {

@@ -1,14 +1,14 @@
 import PQueue from 'p-queue';
 import { type ClientBase, DatabaseError, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
-import type { PostgresConnection } from './connection.ts';
 import { destroyConnection, processIdOf, socketOf } from './driver-internals.ts';
 import type { AnswerTimeout } from './end-when-silent.ts';
 import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
 import { closeClient, openClient, openClientPool, PIPELINE } from './open-client.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
+import type { PostgresConnection } from './transaction.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
-import { SQLITE_TYPES } from './type-parsers.ts';
+import { SQLITE_TYPES } from './values.ts';
 
 /** Where a mirror is, and how many connections may be open at a time. */
 interface PoolOptions extends AnswerTimeout {

@@ -8,7 +8,7 @@ import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
-import { exactTypes } from './type-parsers.ts';
+import { exactTypes } from './values.ts';
 import { functionOf, recursiveViews } from './views.ts';
 
 type ResultRow = readonly SqlValue[];

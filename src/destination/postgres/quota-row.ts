@@ -1,8 +1,7 @@
 import type { QuotaChange, QuotaKeeper } from '../../core/ports/quota-keeper.ts';
 import { type AccountTimeReading, accountTime } from '../../core/quota/account-time.ts';
 import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
-import type { PostgresConnection, PostgresTransaction } from './connection.ts';
-import type { TransactionWork } from './transaction.ts';
+import type { PostgresConnection, PostgresTransaction, TransactionWork } from './transaction.ts';
 import { codeOf } from './views.ts';
 
 /** How long a transaction may hold the row of a quota without a statement. */

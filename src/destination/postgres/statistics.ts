@@ -2,10 +2,9 @@ import { DatabaseError } from 'pg';
 import type { Commit, Destination } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { analyzeShards, hasCitus } from './citus.ts';
-import type { PostgresConnection } from './connection.ts';
 import { isLost } from './lost-connection.ts';
 import { quoteIdentifier } from './settings.ts';
-import type { PostgresDatabase } from './transaction.ts';
+import type { PostgresConnection, PostgresDatabase } from './transaction.ts';
 
 /**
  * PostgreSQL's statistics of a mirror's tables. It analyzes a new table only after a minute or later; until then it
@@ -44,7 +43,8 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
   // Rows written by an earlier process count too.
   let changed = MANY_ROWS;
   const changedOf = new Map<string, number>();
-  const growthOf = new Map<string, StreamGrowth>();
+  /** The rows of a stream that this process has written, and how many there were when it last analyzed their shards. */
+  const growthOf = new Map<string, { readonly written: number; analyzed: number }>();
   return {
     note(envId, stream, rows) {
       changed += rows;
@@ -74,12 +74,6 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
           });
     },
   };
-}
-
-/** The rows of a stream that this process has written, and how many there were when it last analyzed their shards. */
-interface StreamGrowth {
-  readonly written: number;
-  analyzed: number;
 }
 
 function tablesOf({ table, staged, childTables = [], historyTables = [] }: Stream): string[] {

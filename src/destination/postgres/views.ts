@@ -9,7 +9,7 @@ import { selectInPostgres } from '../../../schema/view.ts';
 import { VIEW_FUNCTIONS } from '../../../schema/view-postgres.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
-import type { PostgresConnection } from './connection.ts';
+import type { PostgresConnection } from './transaction.ts';
 
 interface PostgresView {
   readonly name: string;

@@ -1,16 +1,11 @@
 import Database from 'better-sqlite3';
 
-interface WrittenFile {
-  readonly path: string;
-  readonly connection: Database.Database;
-}
-
 /**
  * Closes a mirror that was open for writing, and leaves `-wal` and `-shm` beside it. SQLite removes them with the last
  * connection that may write; without them, a reader without write access to the folder cannot open the file. Closing a
  * read-only connection last leaves them in place.
  */
-export function closeWritten({ connection, path }: WrittenFile): void {
+export function closeWritten({ connection, path }: { connection: Database.Database; path: string }): void {
   emptyLog(connection);
   const reader = openReader(path);
   try {

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Row } from '../../../src/core/stream.ts';
 import { distributeTables } from '../../../src/destination/postgres/citus.ts';
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { takeLeases } from '../../../src/destination/postgres/leases.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { tableStatistics } from '../../../src/destination/postgres/statistics.ts';
-import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import type { PostgresConnection, PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { postgresViews, recursiveViews } from '../../../src/destination/postgres/views.ts';
 import { entryNamed } from '../../support/catalogue.ts';
 import { readTree } from '../../support/citus/node-tree.ts';

@@ -14,7 +14,7 @@ import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { runSync } from '../../../src/sync/run.ts';
-import { loadLastStarts } from '../../../state/last-starts.ts';
+import { loadLastStarts } from '../../../state/run-log.ts';
 import type { StateStatements } from '../../../state/state-statements.ts';
 import { furnish } from '../../model/furnish.ts';
 import { createWorld, HOUR } from '../../model/world.ts';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Destination, PageCommit } from '../../../src/core/ports/destination.ts';
-import type { PostgresTransaction } from '../../../src/destination/postgres/connection.ts';
+import type { PostgresTransaction } from '../../../src/destination/postgres/transaction.ts';
 import { handled, type PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { streamOf } from '../../core/setup.ts';

@@ -10,7 +10,7 @@ import * as postgres from '../../../schema/postgres.ts';
 import { descriptionOf } from '../../../schema/table.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { SyncError } from '../../../src/core/errors.ts';
-import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
+import { POSTGRES_LIMITS } from '../../../src/destination/postgres/dialect.ts';
 import {
   migratePostgres,
   postgresMigrationTimes,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PostgresAddress } from '../../../src/destination/postgres/address.ts';
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/transaction.ts';
 import { inTransaction } from '../../../src/destination/postgres/transaction.ts';
 import { type TestSchema, testSchema } from '../../support/postgres.ts';
 

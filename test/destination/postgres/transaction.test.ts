@@ -1,10 +1,10 @@
 import { Client, DatabaseError } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LEASE_MS } from '../../../src/core/schedule/lease.ts';
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { LostConnection, UnknownOutcome } from '../../../src/destination/postgres/lost-connection.ts';
 import { openPool, type PostgresPool } from '../../../src/destination/postgres/pool.ts';
 import { type RetryWaiting, writeOnce } from '../../../src/destination/postgres/retry.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/transaction.ts';
 import {
   inTransaction,
   type PostgresDatabase,

@@ -1,4 +1,4 @@
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/transaction.ts';
 import { PARTITIONS } from './stand-in.ts';
 
 interface PlanNode {

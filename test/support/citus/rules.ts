@@ -1,4 +1,4 @@
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/transaction.ts';
 import { nodesIn, readTree, type TreeNode, type TreeValue, textOf } from './node-tree.ts';
 
 /** The volatility of PostgreSQL's functions: `i` immutable, `s` stable, `v` volatile. */

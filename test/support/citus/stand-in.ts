@@ -1,4 +1,4 @@
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/transaction.ts';
 
 /**
  * Adds the functions of Citus that obsync calls to a PostgreSQL in this process. Distributing a table partitions it in

@@ -1,4 +1,4 @@
-import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/transaction.ts';
 import { partitionsOf } from './partitions.ts';
 import { isPulled, type knownFunctions, needsOneEnvironment, parsed, refusedOf, tablesIn } from './rules.ts';
 
