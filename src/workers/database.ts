@@ -1,7 +1,7 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
-import { driverError } from '../destination/postgres/lost-connection.ts';
+import { driverError, translateErrors } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
@@ -28,10 +28,7 @@ export function openWorkDatabase(
   onLost?: (error: Error) => void,
 ): WorkDatabase {
   const { pool, close } = openClientPool({ client, answerTimeoutMs }, { max: MAX_CONNECTIONS }, { onLost });
-  const withDriverErrors = <Done>(done: Promise<Done>): Promise<Done> =>
-    done.catch((error: unknown) => {
-      throw driverError(error);
-    });
+  const withDriverErrors = <Done>(done: Promise<Done>): Promise<Done> => translateErrors(done, driverError);
   const query: WorkDatabase['query'] = (text, values) => withDriverErrors(pool.query(text, values as unknown[]));
   return {
     drizzle: drizzle(pool),

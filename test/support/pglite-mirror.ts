@@ -1,8 +1,12 @@
 import { PGlite } from '@electric-sql/pglite';
 import type { Row } from '../../src/core/stream.ts';
 import type { ListConnection } from '../../src/destination/postgres/open-connection.ts';
-import type { PostgresConnection } from '../../src/destination/postgres/transaction.ts';
-import { inTransaction, type PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
+
+import {
+  inTransaction,
+  type PostgresConnection,
+  type PostgresDatabase,
+} from '../../src/destination/postgres/transaction.ts';
 import { PARSERS } from '../../src/destination/postgres/values.ts';
 import type { CopiedRow } from '../../src/destination/sql/copied-tables.ts';
 
@@ -22,7 +26,6 @@ export async function pgliteConnection(): Promise<ListConnection> {
     },
     list: async (text, values = []) =>
       (await server.query<CopiedRow>(text, [...values], { rowMode: 'array' })).rows as CopiedRow[],
-    run: async (text) => void (await server.exec(text)),
     close: () => server.close(),
   };
 }

@@ -28,7 +28,7 @@ export function twinReplica(server: ListConnection, schema: string, mirrorPath: 
       await refreshReplica(breakingOff(source, ++portions % 7), place, { signal: NEVER }).catch(
         async (error: unknown) => {
           if (!(error instanceof BrokenOff)) throw error;
-          await server.run('rollback');
+          await server.query('rollback');
         },
       );
     },

@@ -64,7 +64,7 @@ export async function* readRows(
     yield rows;
     portion = nextPortion(rows);
   }
-  await connection.run('close copied');
+  await connection.query('close copied');
 }
 
 function selectOf(
@@ -98,7 +98,7 @@ export async function openPostgresTarget(address: PostgresAddress): Promise<Copy
     await beginIn(connection, address.schema, 'isolation level read committed');
     await migrateInside(connection, address.schema);
     // A sync that creates its mirror here meanwhile waits, and then finds the copy.
-    await connection.run('lock table mirror in exclusive mode');
+    await connection.query('lock table mirror in exclusive mode');
     await refuseTaken(connection, address);
   } catch (error) {
     await connection.close();
@@ -108,10 +108,10 @@ export async function openPostgresTarget(address: PostgresAddress): Promise<Copy
     write: (table, rows) => writeRows(connection, table, rows),
     async finish() {
       for (const table of COPIED_TABLES) {
-        if (table.numbered !== null) await connection.run(numberingOf(table.name, table.numbered));
-        await connection.run(`analyze ${quote(table.name)}`);
+        if (table.numbered !== null) await connection.query(numberingOf(table.name, table.numbered));
+        await connection.query(`analyze ${quote(table.name)}`);
       }
-      await connection.run('commit');
+      await connection.query('commit');
       await connection.close();
     },
     // The server rolls back what a closed connection leaves open.

@@ -16,7 +16,8 @@ import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, lostCommits, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
+import { translateErrors } from './lost-connection.ts';
+import { type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** The environment to write, the run, the machine's clock, and how to wait before a retry. */

@@ -1,6 +1,6 @@
 import type { PostgresAddress } from './address.ts';
 import { destroyConnection, processIdOf } from './driver-internals.ts';
-import { driverError } from './lost-connection.ts';
+import { driverError, translateErrors } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
@@ -16,9 +16,7 @@ export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' 
 }
 
 export async function openLastingConnection({ schema, ...address }: PostgresAddress): Promise<LastingConnection> {
-  const client = await openClient(address).catch((error: unknown) => {
-    throw driverError(error);
-  });
+  const client = await translateErrors(openClient(address), driverError);
   let act = (): void => {};
   client.once('end', () => act());
   const connection = connectionOf(client);

@@ -1,7 +1,7 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { socketOf } from './driver-internals.ts';
 import { type AnswerTimeout, endWhenSilent, hasten } from './end-when-silent.ts';
-import { driverError } from './lost-connection.ts';
+import { driverError, translateErrors } from './lost-connection.ts';
 import { SQLITE_TYPES } from './values.ts';
 
 /** Statements are sent before the previous one is answered. */
@@ -16,9 +16,7 @@ export async function openClient(timeout: AnswerTimeout): Promise<Client> {
   const client = new Watched({ ...PIPELINE, ...timeout.client, types: SQLITE_TYPES });
   // An error between two statements is reported by the next one.
   client.on('error', () => {});
-  await client.connect().catch((error: unknown) => {
-    throw connectingError(error);
-  });
+  await translateErrors(client.connect(), connectingError);
   endWhenSilent(client, timeout);
   return client;
 }
@@ -79,9 +77,6 @@ export function openClientPool(
     open.forEach(hasten);
     return pool.end();
   };
-  const connect = (): Promise<PoolClient> =>
-    pool.connect().catch((error: unknown) => {
-      throw connectingError(error);
-    });
+  const connect = (): Promise<PoolClient> => translateErrors(pool.connect(), connectingError);
   return { pool, open, connect, close };
 }

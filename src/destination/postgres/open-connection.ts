@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
-import { driverError } from './lost-connection.ts';
+import { driverError, translateErrors } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
@@ -13,8 +13,6 @@ import type { PostgresConnection } from './transaction.ts';
 export interface ListConnection extends PostgresConnection {
   /** The rows of one statement as lists. */
   list(text: string, values?: readonly unknown[]): Promise<CopiedRow[]>;
-  /** Runs statements without values and ignores their results. */
-  run(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,20 +28,15 @@ export function openConnection(address: PostgresAddress, waiting: RetryWaiting =
 
 async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
   const { display } = address;
-  const client = await openClient(address).catch((error: unknown) => {
-    throw connectError(display, error);
-  });
+  const client = await translateErrors(openClient(address), (error) => connectError(display, error));
   const facing = <Found>(answer: Promise<Found>): Promise<Found> =>
-    answer.catch((error: unknown) => {
-      throw serverError(display, driverError(error));
-    });
+    translateErrors(answer, (error) => serverError(display, driverError(error)));
   const connection = connectionOf(client);
   const open: OpenConnection = {
     client,
     query: (text, values) => facing(connection.query(text, values)),
     list: async (text, values = []) =>
       (await facing(client.query<string[]>({ text, values: [...values], rowMode: 'array' }))).rows,
-    run: async (text) => void (await facing(client.query(text))),
     close: () => closeClient(client),
   };
   try {
@@ -64,5 +57,5 @@ export async function checkServer(connection: PostgresConnection, display: strin
 
 /** Begins a transaction in a mirror's schema with no time limit. */
 export async function beginIn(connection: ListConnection, schema: string, mode: string): Promise<void> {
-  await connection.run(beginStatement({ schema, mode, idleTimeoutMs: 0 }));
+  await connection.query(beginStatement({ schema, mode, idleTimeoutMs: 0 }));
 }

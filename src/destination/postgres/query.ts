@@ -6,6 +6,7 @@ import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts'
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
+import { translateErrors } from './lost-connection.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './values.ts';
@@ -23,7 +24,7 @@ export async function queryPostgres(address: PostgresAddress, query: ReadStateme
   try {
     await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
     await refuseOtherVersion(connection, address);
-    await connection.run(`set local statement_timeout to ${Math.round(query.timeoutSeconds * 1000)}`);
+    await connection.query(`set local statement_timeout to ${Math.round(query.timeoutSeconds * 1000)}`);
     return await startQuery(connection, address, query);
   } catch (error) {
     await connection.close();
@@ -37,9 +38,8 @@ async function startQuery(
   query: ReadStatement,
 ): Promise<StatementRows> {
   // A statement without rows is not run at all: COPY would write files on the server even in a read-only transaction.
-  const hasRows = await returnsRows(connection.client, query.sql).catch((error: unknown) => {
-    throw statementError(display, query, error);
-  });
+  const described = returnsRows(connection.client, query.sql);
+  const hasRows = await translateErrors(described, (error) => statementError(display, query, error));
   if (!hasRows) throw new SyncError('usage', 'query only reads, and this statement returns no rows: use a SELECT');
   const { sql, parameters = [], bigints = false } = query;
   const cursor = connection.client.query(

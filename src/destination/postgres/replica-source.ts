@@ -1,27 +1,22 @@
 import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
 import { COPIED_TABLES, type CopiedTable, type ReplicaSource, type SourceSnapshot } from '../sql/copied-tables.ts';
 import { quote } from '../sql/tables.ts';
-import type { PostgresAddress } from './address.ts';
 import { type MirrorName, readRows, refuseOtherVersion } from './copy.ts';
-import { beginIn, type ListConnection, openConnection } from './open-connection.ts';
+import { beginIn, type ListConnection } from './open-connection.ts';
 
-/** Opens a mirror in PostgreSQL for its replicas. @throws SyncError */
-export async function openReplicaSource(address: PostgresAddress): Promise<ReplicaSource> {
-  return replicaSource(await openConnection(address), address);
-}
-
+/** A mirror in PostgreSQL for its replicas. */
 export function replicaSource(connection: ListConnection, address: MirrorName): ReplicaSource {
   return {
     async inSnapshot(work) {
       await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
       try {
-        await connection.run(ONE_CONNECTION);
+        await connection.query(ONE_CONNECTION);
         await refuseOtherVersion(connection, address);
         return await work(snapshotOn(connection));
       } finally {
         // It has changed nothing, and after a failed statement the server would refuse all others. A lost connection fails
         // the next snapshot.
-        await connection.run('rollback').catch(() => {});
+        await connection.query('rollback').catch(() => {});
       }
     },
     close: () => connection.close(),

@@ -91,11 +91,3 @@ async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, tr
 }
 
 const POLL_MS = 1000;
-
-export async function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unknown) => unknown): Promise<Done> {
-  try {
-    return await work;
-  } catch (error) {
-    throw errorOf(error);
-  }
-}

@@ -6,7 +6,8 @@ import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
+import { translateErrors } from './lost-connection.ts';
+import { type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** The mirror's name in messages, and the machine's clock. */

@@ -12,15 +12,15 @@ import { POSTGRES_LIMITS } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { openLastingConnection } from './lasting-connection.ts';
 import { heldEnvironments } from './leases.ts';
-import { isTransient } from './lost-connection.ts';
+import { isTransient, translateErrors } from './lost-connection.ts';
 import { comparedVersion, migratePostgres, postgresVersion } from './migrations.ts';
 import { checkServer, type OpenConnection, openConnection } from './open-connection.ts';
 import { openPool, type PostgresPool } from './pool.ts';
 import { createPresence } from './presence.ts';
 import { queryPostgres } from './query.ts';
 import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
-import { openReplicaSource } from './replica-source.ts';
-import { type RetryWaiting, translateErrors, WAITING, withRetry } from './retry.ts';
+import { replicaSource } from './replica-source.ts';
+import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, serverError, sqlStateOf } from './server-error.ts';
 import { postgresState } from './state.ts';
 import { tableStatistics, withStatistics } from './statistics.ts';
@@ -61,7 +61,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
       const { transaction, close } = openQuotaDatabase(share(), { schema, signal });
       return { ...rowKeeper({ transaction, account, nowMs }), close };
     },
-    openReplicaSource: () => openReplicaSource(address),
+    openReplicaSource: async () => replicaSource(await openConnection(address), address),
     openCopySource: () => openPostgresSource(address),
     openCopyTarget: () => openPostgresTarget(address),
   };
@@ -96,9 +96,7 @@ async function onConnection<Done>(
 ): Promise<Done> {
   const connection = await openConnection(address, waiting);
   try {
-    return await work(connection);
-  } catch (error) {
-    throw serverError(address.display, error);
+    return await translateErrors(work(connection), (error) => serverError(address.display, error));
   } finally {
     await connection.close();
   }
@@ -106,13 +104,12 @@ async function onConnection<Done>(
 
 /** A run keeps this connection, because it has opened its quota before. */
 async function mirrorExists(pool: PostgresPool, { schema, display }: PostgresAddress): Promise<boolean> {
+  const found = pool.session(async (connection) => {
+    await checkServer(connection, display);
+    return (await postgresVersion(connection, schema)) > 0;
+  });
   try {
-    return await pool.session(async (connection) => {
-      await checkServer(connection, display);
-      return (await postgresVersion(connection, schema)) > 0;
-    });
-  } catch (error) {
-    throw connectError(display, error);
+    return await translateErrors(found, (error) => connectError(display, error));
   } finally {
     await pool.close();
   }

@@ -33,7 +33,7 @@ const KINDS: Readonly<Record<string, (address: Address) => Asker | Promise<Asker
   },
   async 'a command'(address) {
     const open = await openConnection(address);
-    return { ask: (sql) => open.run(sql), close: open.close };
+    return { ask: (sql) => open.query(sql), close: open.close };
   },
   'a worker'(address) {
     const database = openWorkDatabase(address);

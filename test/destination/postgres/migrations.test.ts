@@ -374,7 +374,7 @@ test('a migration blocked by another program fails fast, names that program, and
       /cannot be brought up to date while another program uses its tables \(dashboard of \S+, process \d+\): end its transaction and run again/,
     ),
   });
-  await reader.run('commit');
+  await reader.query('commit');
   expect(await migratePostgres(writer, schema, 50)).toBe('updated');
 });
 
@@ -389,7 +389,7 @@ test('processes that create the same mirror at once wait for each other', async 
 test('a transaction sees a mirror that another process creates while it is open', async () => {
   const { own, schema, connect } = await realSchema();
   const connection = await connect();
-  await connection.run('begin');
+  await connection.query('begin');
   expect(await postgresVersion(connection, schema)).toBe(0);
   await own.ask(`create schema ${schema}; create table __drizzle_migrations as select 7 as created_at`);
   expect(await postgresVersion(connection, schema)).toBe(7);

@@ -20,7 +20,7 @@ beforeAll(async () => {
   connection = await openConnection(address);
   await migratePostgres(connection, place.schema);
   // Behind a pooler, it belongs to another program.
-  await connection.run('create temporary table environments (id text)');
+  await connection.query('create temporary table environments (id text)');
 });
 afterAll(async () => {
   await connection.close();
@@ -37,7 +37,7 @@ describe.each<[string, Transaction]>([
     'a transaction that lasts',
     async (work) => {
       await beginIn(connection, place.schema, 'isolation level read committed');
-      return work(connection).finally(() => connection.run('commit'));
+      return work(connection).finally(() => connection.query('commit'));
     },
   ],
 ])('%s', (_, transaction) => {
