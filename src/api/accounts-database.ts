@@ -1,3 +1,5 @@
+import { closeAfter } from '../core/close-after.ts';
+import { translateErrors } from '../core/errors.ts';
 import { openConnection } from '../destination/postgres/open-connection.ts';
 import { WAITING, withRetry } from '../destination/postgres/retry.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -26,7 +28,7 @@ export async function withAccountsDatabase<Done>(
   options: MirrorOptions,
   work: (database: WorkDatabase) => Promise<Done>,
 ): Promise<Done> {
-  return closeAfter(await openAccountsDatabase(options), work);
+  return closeExplained(await openAccountsDatabase(options), work);
 }
 
 /** Reads the accounts without creating their tables; `none` if there are no tables. @throws SyncError */
@@ -34,24 +36,15 @@ export async function readAccountsDatabase<Done>(
   options: MirrorOptions,
   { read, none }: { read: (database: WorkDatabase) => Promise<Done>; none: Done },
 ): Promise<Done> {
-  return closeAfter(await connectTo(options), async (database) => {
+  return closeExplained(await connectTo(options), async (database) => {
     if (!(await hasAccounts(database))) return none;
     await migrateAccounts(database);
     return read(database);
   });
 }
 
-async function closeAfter<Done>(
-  database: WorkDatabase,
-  work: (database: WorkDatabase) => Promise<Done>,
-): Promise<Done> {
-  try {
-    return await work(database);
-  } catch (error) {
-    throw database.explain(error);
-  } finally {
-    await database.close();
-  }
+function closeExplained<Done>(database: WorkDatabase, work: (database: WorkDatabase) => Promise<Done>): Promise<Done> {
+  return translateErrors(closeAfter(database, work), database.explain);
 }
 
 async function connectTo(options: MirrorOptions, onLost?: (error: Error) => void): Promise<WorkDatabase> {

@@ -3,6 +3,7 @@ import { type ChannelSender, DeliveryError, openSender } from '../alerts/deliver
 import type { AlertMessage } from '../core/alerts/alert.ts';
 import type { AlertChannel } from '../core/alerts/channel.ts';
 import type { OpenAlert } from '../core/alerts/delivery.ts';
+import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import { addSeconds, type Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -58,15 +59,12 @@ export async function testAlerts(options: TestAlertsOptions): Promise<AlertTestR
     const known = settings.channels.map((channel) => channel.name).join(', ');
     throw new OptionError('alerts', `there is no channel ${name ?? ''}: use one of ${known}`);
   }
-  const sender = openSender(readCertificates(caFile));
-  const sent = chosen.map(async (channel) => ({
-    ...{ channel: channel.name, type: channel.type, error: await sendSample(sender, channel, settings) },
-  }));
-  try {
+  return closeAfter(openSender(readCertificates(caFile)), async (sender) => {
+    const sent = chosen.map(async (channel) => ({
+      ...{ channel: channel.name, type: channel.type, error: await sendSample(sender, channel, settings) },
+    }));
     return { channels: await Promise.all(sent) };
-  } finally {
-    await sender.close();
-  }
+  });
 }
 
 async function sendSample(
@@ -108,8 +106,7 @@ export async function snoozeAlert(options: SnoozeOptions): Promise<SnoozeReport>
   const store = await openStore(givenAddress(options));
   // A mirror that is opened for writing is created if there is none.
   await store.read(() => loadOpenAlerts());
-  const mirror = await store.open(new AbortController().signal);
-  try {
+  return closeAfter(await store.open(new AbortController().signal), async (mirror) => {
     const keys = await mirror.state.snoozeAlerts(name, until);
     if (keys.length === 1) return { key: keys[0] ?? name, until };
     throw new SyncError(
@@ -118,7 +115,5 @@ export async function snoozeAlert(options: SnoozeOptions): Promise<SnoozeReport>
         ? `no open alert has the key ${name}: see obsync alerts list`
         : `${name} matches several alerts: type more of the key`,
     );
-  } finally {
-    await mirror.close();
-  }
+  });
 }

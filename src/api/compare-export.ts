@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, translateErrors } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -38,13 +38,10 @@ export async function verifyExportOnce(
   open = openBucket,
 ): Promise<VerifyExportReport> {
   const store = await openStore(db);
-  try {
-    return await withExportFolder(against, signal, open, (folder) =>
-      readMirror(store, (mirror) => compareMirror(mirror, { against, folder, signal }), { replica, signal }),
-    );
-  } catch (error) {
-    throw store.explain(unreadableError(against, error));
-  }
+  const compared = withExportFolder(against, signal, open, (folder) =>
+    readMirror(store, (mirror) => compareMirror(mirror, { against, folder, signal }), { replica, signal }),
+  );
+  return translateErrors(compared, (error) => store.explain(unreadableError(against, error)));
 }
 
 /** Gives an action the folder of an export; one in object storage is read into a temporary folder. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, translateErrors } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -80,15 +80,12 @@ export async function exportOnce(
   const address = bucketAddress(settings.to);
   const store = await openStore(settings.db);
   const place = { to: settings.to, folder: settings.to, location: null, nonce: null, files };
-  try {
-    const read = async (mirror: MirrorFile): Promise<ExportReport> => {
-      const work = { mirror, settings, watch };
-      return address === null ? exportTo(place, work) : exportToBucket(await open(address, watch.signal), work);
-    };
-    return await readMirror(store, read, { replica: settings.replica, signal: watch.signal });
-  } catch (error) {
-    throw store.explain(folderError(settings.to, error, null));
-  }
+  const read = async (mirror: MirrorFile): Promise<ExportReport> => {
+    const work = { mirror, settings, watch };
+    return address === null ? exportTo(place, work) : exportToBucket(await open(address, watch.signal), work);
+  };
+  const exported = readMirror(store, read, { replica: settings.replica, signal: watch.signal });
+  return translateErrors(exported, (error) => store.explain(folderError(settings.to, error, null)));
 }
 
 /** Opens a bucket. Loads the client only now, as few exports need it. @throws SyncError */

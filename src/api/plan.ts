@@ -1,5 +1,6 @@
 import { loadQuota } from '../../state/quota-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
+import { closeAfter } from '../core/close-after.ts';
 import { type AccountQuota, mergeQuota, secondsOfWaiting } from '../core/quota/quota.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
@@ -70,7 +71,7 @@ async function rehearsed(
   signal: AbortSignal,
 ): Promise<ForecastReport> {
   const mirror = openForDryRun(path);
-  try {
+  return closeAfter(mirror.connection, async () => {
     const quota = quotaOf(perform(mirror.prepare, loadQuota()), listing.quota);
     const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
     const outlook = await forecast(createDryRunMirror(mirror, clock), listing.opening, options, {
@@ -93,9 +94,7 @@ async function rehearsed(
       missing: outlook.missing,
       streams: outlook.streams,
     };
-  } finally {
-    mirror.connection.close();
-  }
+  });
 }
 
 const CHANGES = 'those for the changes at the source since the last sync';

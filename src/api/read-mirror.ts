@@ -1,4 +1,5 @@
 import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import { type MirrorFileOptions, withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
@@ -12,13 +13,11 @@ export function readMirror<Result>(
 ): Promise<Result> {
   const readFile = async (path: string): Promise<Result> => {
     const mirror = openForReading(path);
-    try {
+    return closeAfter(mirror.connection, async () => {
       if (mirror.db.select().from(mirrorTable).get() === undefined)
         throw new SyncError('usage', `${store.display} mirrors nothing yet: run \`obsync sync\` first`);
-      return await read(mirror);
-    } finally {
-      mirror.connection.close();
-    }
+      return read(mirror);
+    });
   };
   return withMirrorFile(store, readFile, options);
 }

@@ -2,9 +2,8 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { writeFiles } from '../bi/write-files.ts';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, translateErrors } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
-import type { MirrorStore } from '../destination/mirror-store.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { refuseNoParent } from '../export/export-files.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
@@ -57,10 +56,11 @@ export async function makeReport(
   options: ReportOptions,
 ): Promise<{ readonly html: Buffer; readonly report: PageReport }> {
   checkOptions(options);
-  const { to, env = [] } = options;
+  const { to, env = [], replica } = options;
   const store = await openStore(givenAddress(options));
   const maxFailing = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
-  const { now, environments, failing_count, answers } = await record(store, env, options.replica);
+  const recorded = readMirror(store, (mirror) => recordMirror(mirror, env), { replica });
+  const { now, environments, failing_count, answers } = await translateErrors(recorded, store.explain);
   if (environments.length === 0)
     throw new SyncError(
       'usage',
@@ -79,18 +79,6 @@ function resolveTarget(given: string): string {
   if (!existsSync(to)) return resolve(to);
   if (statSync(to).isFile()) return realpathSync(to);
   throw new OptionError('to', `${to} is not a file: name a file with --to, such as report.html`);
-}
-
-async function record(
-  store: MirrorStore,
-  asked: readonly string[],
-  replica: string | undefined,
-): Promise<RecordedPage> {
-  try {
-    return await readMirror(store, (mirror) => recordMirror(mirror, asked), { replica });
-  } catch (error) {
-    throw store.explain(error);
-  }
 }
 
 function recordMirror(mirror: MirrorFile, asked: readonly string[]): RecordedPage {

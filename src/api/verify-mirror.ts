@@ -1,5 +1,6 @@
 import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
+import { closeAfter } from '../core/close-after.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
 import type { SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
@@ -98,12 +99,9 @@ async function verifyFile(
 ): Promise<VerifyReport> {
   perform(mirror.prepare, belongsTo(settings.baseUrl, store.display));
   createScratchTables(mirror);
-  const source = await resumeSource(settings, watch);
-  try {
-    return await verifyAndRepair(settings, watch, { mirror, locked, source, limits: store.limits });
-  } finally {
-    await source.close();
-  }
+  return closeAfter(await resumeSource(settings, watch), (source) =>
+    verifyAndRepair(settings, watch, { mirror, locked, source, limits: store.limits }),
+  );
 }
 
 interface VerifiedPlace extends Pick<MirrorStore, 'limits'> {

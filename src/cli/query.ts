@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { type QueryResult, query as queryMirror } from '../api/query.ts';
+import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type CommandAction, type CommandIo, STDIO, widthOf } from './command.ts';
@@ -11,13 +12,13 @@ import { tableText } from './rows-view.ts';
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined, io);
   const statementTimeout = args['statementTimeout'] as number;
-  const result = await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
-  try {
-    await print(textOf(result, args['format'] as string | undefined, io), io.stdout);
-    return 0;
-  } finally {
-    await result.close();
-  }
+  return closeAfter(
+    await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout }),
+    async (result) => {
+      await print(textOf(result, args['format'] as string | undefined, io), io.stdout);
+      return 0;
+    },
+  );
 };
 
 /** @throws SyncError `usage` if there is no statement, or more than one */

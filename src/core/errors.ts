@@ -83,3 +83,9 @@ type RunError = SyncError & { readonly recovery: RunRecovery };
 export function endsRun(error: unknown): error is RunError {
   return error instanceof SyncError && isRunRecovery(error.recovery);
 }
+
+export function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unknown) => unknown): Promise<Done> {
+  return work.catch((error: unknown) => {
+    throw errorOf(error);
+  });
+}

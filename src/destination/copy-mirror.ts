@@ -1,3 +1,4 @@
+import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { COPIED_TABLES, type CopySource, type CopyTarget } from './sql/copied-tables.ts';
@@ -27,8 +28,7 @@ export async function copyMirror(
   to: Pick<MirrorStore, 'display' | 'openCopyTarget'>,
   watch: CopyWatch,
 ): Promise<CopyReport> {
-  const source = await from.openCopySource();
-  try {
+  return closeAfter(await from.openCopySource(), async (source) => {
     const target = await to.openCopyTarget();
     try {
       const tables = await copyTables(source, target, watch);
@@ -39,9 +39,7 @@ export async function copyMirror(
       await target.abandon().catch(() => {});
       throw error;
     }
-  } finally {
-    await source.close();
-  }
+  });
 }
 
 async function copyTables(

@@ -3,7 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { takeLock } from '../../state/lock.ts';
 import { userFolder } from '../../state/user-folder.ts';
-import { SyncError } from '../core/errors.ts';
+import { closeAfter } from '../core/close-after.ts';
+import { SyncError, translateErrors } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { refreshReplica } from './refresh-replica.ts';
 import { removeFile } from './sqlite/copy.ts';
@@ -33,19 +34,11 @@ export async function withMirrorFile<Result>(
   if (store.file !== null && replica === undefined) return use(store.file);
   if (store.openReplicaSource === null) throw needsNoReplica(store);
   const place = replicaPlace(store, replica);
-  const source = await store.openReplicaSource();
-  try {
-    await refreshReplica(source, place, { signal, readsAll });
-  } catch (error) {
-    throw fileError(place.path, error);
-  } finally {
-    await source.close();
-  }
-  try {
-    return await use(place.path);
-  } catch (error) {
-    throw isDamage(error) ? damagedReplica(place.path, error) : error;
-  }
+  const refreshed = closeAfter(await store.openReplicaSource(), (source) =>
+    refreshReplica(source, place, { signal, readsAll }),
+  );
+  await translateErrors(refreshed, (error) => fileError(place.path, error));
+  return translateErrors(use(place.path), (error) => (isDamage(error) ? damagedReplica(place.path, error) : error));
 }
 
 /** The refusal of a replica of a file. */

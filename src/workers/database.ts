@@ -1,7 +1,7 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, translateErrors } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
-import { driverError, translateErrors } from '../destination/postgres/lost-connection.ts';
+import { driverError } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 

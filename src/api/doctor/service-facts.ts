@@ -1,3 +1,4 @@
+import { closeAfter } from '../../core/close-after.ts';
 import type { Source } from '../../core/ports/source.ts';
 import { reconcile } from '../../core/schedule/environments.ts';
 import { chooseEnvironments } from '../../core/schedule/wanted-environments.ts';
@@ -32,16 +33,12 @@ export async function askService(
   const source = isReadable
     ? await resumeSource(settings, { signal, onProgress })
     : openSource(store, settings, { signal, onProgress });
-  try {
-    const facts = await askSource(source, given);
-    return {
-      ...facts,
-      /** Why the quota is not shared with other processes; null if it is. */
-      unshared: unshared as string | null,
-    };
-  } finally {
-    await source.close();
-  }
+  const facts = await closeAfter(source, () => askSource(source, given));
+  return {
+    ...facts,
+    /** Why the quota is not shared with other processes; null if it is. */
+    unshared: unshared as string | null,
+  };
 }
 
 async function askSource(source: Source, { baseUrl, environments: wanted }: SyncSettings) {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { closeAfter } from '../../core/close-after.ts';
 import { SyncError } from '../../core/errors.ts';
 import { threadArguments } from '../../core/thread-arguments.ts';
 import type { ProgressOptions } from '../../settings/options.ts';
@@ -46,13 +47,8 @@ export function startRunThread(): RunThread {
 }
 
 /** Runs the work with a thread of its own, and closes the thread afterwards. */
-export async function withRunThread<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done> {
-  const thread = startRunThread();
-  try {
-    return await work(thread);
-  } finally {
-    await thread.close();
-  }
+export function withRunThread<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done> {
+  return closeAfter(startRunThread(), work);
 }
 
 function doJob(worker: Worker, job: ThreadJob, watch: ProgressOptions<JobEvent>): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { translateErrors } from '../../core/errors.ts';
 import { copyMirror } from '../../destination/copy-mirror.ts';
 import { followReplica } from '../../destination/follow-replica.ts';
 import { verifyExportOnce } from '../compare-export.ts';
@@ -15,11 +16,7 @@ export const OTHER_JOBS: Omit<ThreadJobs, 'sync'> = {
   copy: async ({ db, to }, watch) => copyMirror(await openStore(db), await openStore(to), watch),
   async follow({ db, replica }, watch) {
     const store = await openStore(db);
-    try {
-      return await followReplica(store, replica, watch);
-    } catch (error) {
-      throw store.explain(error);
-    }
+    return translateErrors(followReplica(store, replica, watch), store.explain);
   },
   measure: measureMirror,
 };

@@ -2,7 +2,7 @@ import type { MirrorClock } from '../../../state/mirror-clock.ts';
 import type { StateStatements } from '../../../state/state-statements.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, translateErrors } from '../../core/errors.ts';
 import type { BacklogQuery, Commit, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
@@ -16,7 +16,6 @@ import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, lostCommits, type WriterLease } from './environment-lock.ts';
-import { translateErrors } from './lost-connection.ts';
 import { type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 

@@ -1,6 +1,7 @@
+import { translateErrors } from '../../core/errors.ts';
 import type { PostgresAddress } from './address.ts';
 import { destroyConnection, processIdOf } from './driver-internals.ts';
-import { driverError, translateErrors } from './lost-connection.ts';
+import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';

@@ -26,12 +26,6 @@ export function driverError(error: unknown): DatabaseError | LostConnection | Sy
   return isSaid ? error : new LostConnection(error);
 }
 
-export function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unknown) => unknown): Promise<Done> {
-  return work.catch((error: unknown) => {
-    throw errorOf(error);
-  });
-}
-
 /** The server has ended the connection, or is about to. */
 const ENDED = /^(?:08...|57P0[1235]|25P0[34])$/;
 

@@ -1,7 +1,8 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { translateErrors } from '../../core/errors.ts';
 import { socketOf } from './driver-internals.ts';
 import { type AnswerTimeout, endWhenSilent, hasten } from './end-when-silent.ts';
-import { driverError, translateErrors } from './lost-connection.ts';
+import { driverError } from './lost-connection.ts';
 import { SQLITE_TYPES } from './values.ts';
 
 /** Statements are sent before the previous one is answered. */

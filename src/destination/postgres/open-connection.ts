@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
+import { translateErrors } from '../../core/errors.ts';
 import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
-import { driverError, translateErrors } from './lost-connection.ts';
+import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { type RetryWaiting, WAITING, withRetry } from './retry.ts';

@@ -1,12 +1,11 @@
 /// <reference path="./pg-cursor.d.ts" />
 import { type Client, type Connection, DatabaseError, type Submittable } from 'pg';
 import Cursor from 'pg-cursor';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, translateErrors } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
-import { translateErrors } from './lost-connection.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './values.ts';

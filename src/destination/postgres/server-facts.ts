@@ -1,11 +1,11 @@
+import { closeAfter } from '../../core/close-after.ts';
 import type { PostgresAddress } from './address.ts';
 import { openConnection } from './open-connection.ts';
 
 /** A server, and what its user may do in the mirror's schema. @throws SyncError */
 export async function serverFacts(address: PostgresAddress) {
   const { schema } = address;
-  const connection = await openConnection(address);
-  try {
+  return closeAfter(await openConnection(address), async (connection) => {
     const { rows } = await connection.query(FACTS, [schema]);
     const { version, encoding, user, in_schema, in_database } = rows[0] ?? {};
     const isSchemaThere = in_schema !== null;
@@ -19,9 +19,7 @@ export async function serverFacts(address: PostgresAddress) {
       isSchemaThere,
       mayCreate,
     };
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 const FACTS = `select current_setting('server_version') as version, current_setting('server_encoding') as encoding,

@@ -2,11 +2,11 @@ import type { MirrorClock } from '../../../state/mirror-clock.ts';
 import { randomHex as newRandomHex } from '../../../state/run-log.ts';
 import type { StateRunner, StateStatements } from '../../../state/state-statements.ts';
 import { createStateStore } from '../../../state/state-store.ts';
+import { translateErrors } from '../../core/errors.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { translateErrors } from './lost-connection.ts';
 import { type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { saveVerification } from '../../../state/verification-store.ts';
-import { SyncError } from '../../core/errors.ts';
+import { closeAfter } from '../../core/close-after.ts';
+import { SyncError, translateErrors } from '../../core/errors.ts';
 import type { OpenMirror } from '../../core/ports/open-mirror.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import type { MirrorStore, Verification, WriterOptions } from '../mirror-store.ts';
@@ -12,7 +13,7 @@ import { POSTGRES_LIMITS } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { openLastingConnection } from './lasting-connection.ts';
 import { heldEnvironments } from './leases.ts';
-import { isTransient, translateErrors } from './lost-connection.ts';
+import { isTransient } from './lost-connection.ts';
 import { comparedVersion, migratePostgres, postgresVersion } from './migrations.ts';
 import { checkServer, type OpenConnection, openConnection } from './open-connection.ts';
 import { openPool, type PostgresPool } from './pool.ts';
@@ -94,25 +95,19 @@ async function onConnection<Done>(
   waiting: RetryWaiting,
   work: ConnectionWork<Done>,
 ): Promise<Done> {
-  const connection = await openConnection(address, waiting);
-  try {
-    return await translateErrors(work(connection), (error) => serverError(address.display, error));
-  } finally {
-    await connection.close();
-  }
+  const done = closeAfter(await openConnection(address, waiting), work);
+  return translateErrors(done, (error) => serverError(address.display, error));
 }
 
 /** A run keeps this connection, because it has opened its quota before. */
-async function mirrorExists(pool: PostgresPool, { schema, display }: PostgresAddress): Promise<boolean> {
-  const found = pool.session(async (connection) => {
-    await checkServer(connection, display);
-    return (await postgresVersion(connection, schema)) > 0;
-  });
-  try {
-    return await translateErrors(found, (error) => connectError(display, error));
-  } finally {
-    await pool.close();
-  }
+function mirrorExists(shared: PostgresPool, { schema, display }: PostgresAddress): Promise<boolean> {
+  const found = closeAfter(shared, (pool) =>
+    pool.session(async (connection) => {
+      await checkServer(connection, display);
+      return (await postgresVersion(connection, schema)) > 0;
+    }),
+  );
+  return translateErrors(found, (error) => connectError(display, error));
 }
 
 /**

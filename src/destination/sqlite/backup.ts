@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { realPath, takeLock } from '../../../state/lock.ts';
+import { closeAfter } from '../../core/close-after.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
 import { fileError } from './file-error.ts';
@@ -87,8 +88,7 @@ const PAGES_AT_ONCE = 256;
 
 /** The read transaction keeps the copy at one instant, and blocks no writer. Without it, each commit would restart it. */
 async function copyPages(path: string, to: string, signal: AbortSignal): Promise<void> {
-  const { connection } = openEarlier(path);
-  try {
+  await closeAfter(openEarlier(path).connection, async (connection) => {
     connection.exec('begin');
     connection.prepare('select count(*) from sqlite_schema').get();
     await connection.backup(to, {
@@ -98,9 +98,7 @@ async function copyPages(path: string, to: string, signal: AbortSignal): Promise
         return PAGES_AT_ONCE;
       },
     });
-  } finally {
-    connection.close();
-  }
+  });
 }
 
 /**
