@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { lockPath, type MirrorLock, takeLock } from '../../../state/lock.ts';
+import { lockPath, takeLock } from '../../../state/lock.ts';
 import { saveVerification } from '../../../state/verification-store.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { Instant } from '../../core/time/instant.ts';
@@ -134,30 +134,22 @@ export function isLocked(path: string): boolean {
   }
 }
 
+/** Nothing waits for a record or fails without it: a sync may be writing (R26), or the disk be full. */
 function record(path: string, verification: Verification): void {
-  const lock = lockOf(path);
-  if (lock === null) return;
-  try {
-    const mirror = openForWriting(path);
-    try {
-      performAtOnce(mirror, saveVerification(verification));
-    } finally {
-      closeWritten(mirror);
-    }
-  } catch {
-    // The result stands whether or not it is recorded; the disk may be full, for example.
-  } finally {
-    lock.release();
-  }
-}
-
-/** The mirror's lock; null if this process may not write, or a sync is writing (R26). */
-function lockOf(path: string): MirrorLock | null {
   try {
     refuseInvalidMirror(path);
-    return takeLock(path);
+    const lock = takeLock(path);
+    try {
+      const mirror = openForWriting(path);
+      try {
+        performAtOnce(mirror, saveVerification(verification));
+      } finally {
+        closeWritten(mirror);
+      }
+    } finally {
+      lock.release();
+    }
   } catch {
-    // Nothing waits for a record or fails without it.
-    return null;
+    // The result stands whether or not it is recorded.
   }
 }
