@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { BiTool } from '../bi/tools.ts';
 import type { ToolFile } from '../bi/write-files.ts';
 import { closestName } from '../core/closest-name.ts';
-import type { MirrorAddress } from '../destination/mirror-address.ts';
+import type { MirrorAddress } from '../destination/stores.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';

@@ -64,11 +64,7 @@ export interface ExportReport extends FileCounts {
   readonly notes: readonly string[];
   /** Problems after the new export was complete, such as old files that could not be removed. */
   readonly warnings: readonly string[];
-  readonly tables: readonly TableReport[];
-}
-
-interface TableReport extends FileCounts {
-  readonly table: string;
+  readonly tables: readonly (FileCounts & { readonly table: string })[];
 }
 
 /** Runs one export of the mirror. @throws SyncError */

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { accountKey } from '../../state/account-key.ts';
 import type { QuotaChange, QuotaKeeper } from '../core/ports/quota-keeper.ts';
-import { detach, mergeQuotaStates, type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
+import { detach, mergeQuotaStates, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 import type { SyncSettings } from '../settings/sync-settings.ts';
 
 export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 'shareQuota'> {
@@ -49,7 +49,8 @@ function withUnsharedFallback(
   shared: QuotaKeeper,
   { nowMs, onUnshared }: { readonly nowMs: () => number; readonly onUnshared: (reason: string) => void },
 ): QuotaKeeper {
-  let known: KnownQuota = { state: UNKNOWN_QUOTA, aheadMs: performance.timeOrigin };
+  /** The last state that this process saw, and how far the keeper's clock is ahead of its own. */
+  let known = { state: UNKNOWN_QUOTA, aheadMs: performance.timeOrigin };
   /** Null while the quota is shared. */
   let retryAtMs: number | null = null;
   const changeAlone = <Result>(apply: QuotaChange<Result>): Result => {
@@ -85,10 +86,4 @@ function withUnsharedFallback(
     },
     close: () => shared.close(),
   };
-}
-
-/** The last state that this process saw, and how far the keeper's clock is ahead of its own. */
-interface KnownQuota {
-  readonly state: QuotaState;
-  readonly aheadMs: number;
 }

@@ -1,5 +1,5 @@
-import { perform, sqliteScope } from '../destination/sqlite/driver.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
+import { perform, performAtOnce, sqliteScope } from '../destination/sqlite/driver.ts';
+import { attempt } from '../destination/sqlite/file-error.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { isLocked } from '../destination/sqlite/store.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -20,12 +20,10 @@ export async function status(options: MirrorOptions = {}): Promise<StatusReport>
 
 /** The status of an open mirror. @throws SyncError */
 export function statusOf(mirror: MirrorFile): StatusReport {
-  try {
+  return attempt(mirror.path, () => {
     const subject = { name: mirror.path, scopeOf: (envId: string) => sqliteScope(mirror, envId) };
-    const report = mirror.connection.transaction(() => perform(mirror.prepare, readStatus(subject, clock())))();
+    const report = performAtOnce(mirror, readStatus(subject, clock()));
     if (report.last_run?.status !== 'running' || isLocked(mirror.path)) return report;
     return withVerdict(report, perform(mirror.prepare, readLastRun()));
-  } catch (error) {
-    throw fileError(mirror.path, error);
-  }
+  });
 }

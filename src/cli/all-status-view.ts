@@ -3,10 +3,6 @@ import type { Instant } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { counted, minuteText, span } from './words.ts';
 
-interface ShownRow extends AccountEnvironmentStatus {
-  readonly account: string;
-}
-
 /** Renders the status of all accounts: a line per environment, then the errors and the workers. */
 export function renderAllStatus(report: AllStatusReport, width: number | null): string {
   const { accounts, workers } = report;
@@ -22,7 +18,7 @@ export function renderAllStatus(report: AllStatusReport, width: number | null): 
   ].join('\n');
 }
 
-function columnsAt(now: Instant): readonly FittingColumn<ShownRow>[] {
+function columnsAt(now: Instant): readonly FittingColumn<AccountEnvironmentStatus & { account: string }>[] {
   return [
     { head: 'account', cell: ({ account }) => account },
     { head: 'environment', cell: ({ environment }) => environment },

@@ -4,6 +4,7 @@ import { openMirror } from '../api/open-mirror.ts';
 import { refuseNetworkFs } from '../api/open-store.ts';
 import { serve } from '../api/serve.ts';
 import { sync } from '../api/sync.ts';
+import { closeAfter } from '../core/close-after.ts';
 import type { SampleChanges } from '../demo/changes.ts';
 import { QUESTIONS } from '../demo/questions.ts';
 import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
@@ -32,18 +33,18 @@ export const demo: CommandAction = async (args, io) => {
   io.stdout.write(`Making a sample source: two environments of a shop's warehouse ...\n`);
   const source = openSampleSource();
   try {
-    const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
-    try {
-      const runs = { io, stop, baseUrl: server.url, db, args };
-      const failure = await syncTwice(runs, source);
-      if (failure !== null) return failure;
-      await answer(db, io);
-      if (args['keep'] === true) return await serveChanges(runs, source);
-      io.stdout.write(renderAdvice(db));
-      return 0;
-    } finally {
-      await server.close();
-    }
+    return await closeAfter(
+      await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' }),
+      async (server) => {
+        const runs = { io, stop, baseUrl: server.url, db, args };
+        const failure = await syncTwice(runs, source);
+        if (failure !== null) return failure;
+        await answer(db, io);
+        if (args['keep'] === true) return serveChanges(runs, source);
+        io.stdout.write(renderAdvice(db));
+        return 0;
+      },
+    );
   } finally {
     source.close();
     stop.dispose();
@@ -100,8 +101,7 @@ const CHANGE_INTERVAL_MS = 4000;
 async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<number> {
   const { io, stop, db } = runs;
   const token = makeToken();
-  const server = await serve({ db, token, port: 0, rateLimit: 'off' });
-  try {
+  return closeAfter(await serve({ db, token, port: 0, rateLimit: 'off' }), async (server) => {
     io.stdout.write(
       `\nThe source keeps changing, and a sync follows every few seconds. Look at the mirror:\n\n  ${server.url}/#token=${token}\n\nStop with Ctrl-C.\n\n`,
     );
@@ -112,9 +112,7 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
       else if (!stop.signal.aborted) await failed(summary, runs);
     }
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
-  } finally {
-    await server.close();
-  }
+  });
 }
 
 /** @returns false if a signal arrived instead */

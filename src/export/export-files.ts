@@ -137,15 +137,11 @@ const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'
 
 const DISK_FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 
-interface SystemError extends Error {
-  readonly code: unknown;
-}
-
 export function isDiskFull(error: unknown): boolean {
   return isSystemError(error) && DISK_FULL.includes(error.code);
 }
 
-export function isSystemError(error: unknown): error is SystemError {
+export function isSystemError(error: unknown): error is Error & { readonly code: unknown } {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }
 

@@ -8,12 +8,8 @@ import { cacheBySignature, feedSignature } from './signature-cache.ts';
 import { selectValues } from './sql.ts';
 
 /** The part of the list to return, and whether to include tested tables. */
-interface UntestedQuery extends PageRange {
-  readonly all: boolean;
-}
-
 /** The tables without a test, most downstream assets first. */
-export function untestedTables(scope: PageScope, { limit, offset, all }: UntestedQuery): UntestedTables {
+export function untestedTables(scope: PageScope, { limit, offset, all }: PageRange & { all: boolean }): UntestedTables {
   const tables = tablesOf(scope);
   const tested = readTested(scope);
   const testedTables = tables.filter((id) => tested.has(id));

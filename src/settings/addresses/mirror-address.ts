@@ -1,4 +1,4 @@
-import type { MirrorAddress } from '../../destination/mirror-address.ts';
+import type { MirrorAddress } from '../../destination/stores.ts';
 import { OptionError, readOption } from '../option-error.ts';
 import { OPTIONS } from '../option-table.ts';
 import type { MirrorOptions } from '../options.ts';
