@@ -8,20 +8,20 @@ const HEAD = ['environment', 'stream', 'mode', 'requests'];
 /** Renders a forecast: a table, then one line per remark. `width` is that of the terminal. */
 export function renderForecast(report: ForecastReport, width: number | null): string {
   const { streams } = report;
+  const most = streams.reduce((greatest, { requests }) => Math.max(greatest, requests), 0);
   const rows = streams.map((stream) => [
     stream.environment,
     stream.stream,
     modeText(stream.mode, stream.reason),
-    report.at_least ? countText(stream, streams) : stream.requests,
+    report.at_least ? countText(stream, most) : stream.requests,
   ]);
   const table = rows.length === 0 ? [] : [renderTable(HEAD, rows, width)];
   return `${[...table, ...remarks(report), ...outcome(report)].join('\n')}\n`;
 }
 
-/** `12+` means at least 12. The digits of all streams are aligned. */
-function countText({ requests, at_least }: StreamForecast, streams: readonly StreamForecast[]): string {
-  const digits = Math.max(...streams.map((stream) => String(stream.requests).length));
-  const text = String(requests).padStart(Math.max(digits, 'requests'.length - 1));
+/** `12+` means at least 12. The digits of all streams are aligned; `most` is their greatest number. */
+function countText({ requests, at_least }: StreamForecast, most: number): string {
+  const text = String(requests).padStart(Math.max(String(most).length, 'requests'.length - 1));
   return `${text}${at_least ? '+' : ' '}`;
 }
 

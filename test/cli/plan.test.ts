@@ -120,6 +120,12 @@ describe('obsync plan', () => {
     );
   });
 
+  test('its text output has room for any number of streams', () => {
+    const row = { ...report.streams[0], environment: 'last', requests: 123_456_789, at_least: true };
+    const streams = [...Array(200_000).fill(report.streams[0]), row];
+    expect(renderForecast({ ...report, at_least: true, streams }, null)).toMatch(/│ last .*│ 123456789\+ │\n└/);
+  });
+
   test('it says that changes at the source cost extra requests', async () => {
     const changes = 'those for the changes at the source since the last sync';
     expect(report).toMatchObject({ at_least: false, not_counted: [changes] });
