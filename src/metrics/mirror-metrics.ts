@@ -81,7 +81,7 @@ const GAUGES: readonly MirrorGauge[] = [
     samples: ({ rejected }, ages) => [
       ...counts(ages, 'stream', { of: STREAMS, found: rejected }),
       // Environments are objects too, and belong to none.
-      [{ environment: '', stream: 'environments' }, numberIn(rejected, { environment: '', stream: 'environments' })],
+      ...numbersOf([{ environment: '', stream: 'environments' }], rejected),
     ],
   },
   {
@@ -95,7 +95,10 @@ const GAUGES: readonly MirrorGauge[] = [
     help: 'Incidents of enabled tests that are not resolved',
     labelNames: ['environment'],
     samples: ({ incidents }, { environments }) =>
-      environments.map(({ environment }) => [{ environment }, numberIn(incidents, { environment })]),
+      numbersOf(
+        environments.map(({ environment }) => ({ environment })),
+        incidents,
+      ),
   },
   {
     name: 'obsync_health_score',
@@ -126,13 +129,16 @@ function counts(
   { of, found }: { readonly of: readonly string[]; readonly found: Measurements['held'] },
 ): GaugeSample[] {
   const series = environments.flatMap(({ environment }) => of.map((value) => ({ environment, [label]: value })));
-  return series.map((labels) => [labels, numberIn(found, labels)]);
+  return numbersOf(series, found);
 }
 
-/** The number that was counted for these labels; 0 for none. */
-function numberIn(found: Measurements['held'], labels: Readonly<Record<string, string>>): number {
-  const entries = Object.entries(labels);
-  return Number(found.find((row) => entries.every(([name, value]) => row[name] === value))?.['number'] ?? 0);
+/** Each of the series with the number that was counted for its labels; 0 for none. All have the same labels. */
+function numbersOf(series: readonly GaugeSample[0][], found: Measurements['held']): GaugeSample[] {
+  const names = Object.keys(series[0] ?? {});
+  const keyOf = (labels: Readonly<Record<string, unknown>>): string =>
+    JSON.stringify(names.map((name) => labels[name]));
+  const numbers = new Map(found.map((row) => [keyOf(row), Number(row['number'])]));
+  return series.map((labels) => [labels, numbers.get(keyOf(labels)) ?? 0]);
 }
 
 /** Adds the metrics of a mirror to a registry, and returns a function that sets them. */

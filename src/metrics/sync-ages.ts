@@ -24,15 +24,15 @@ interface StreamAge {
 }
 
 export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number): SyncAges {
-  const byEnvironment = [...Map.groupBy(checkpoints, ({ environment }) => String(environment))];
-  const streams = byEnvironment.flatMap(([environment, rows]) => streamAges(environment, rows, nowMs));
+  const ages = [...Map.groupBy(checkpoints, ({ environment }) => String(environment))].map(([environment, rows]) => {
+    return { environment, streams: streamAges(environment, rows, nowMs) };
+  });
+  const streams = ages.flatMap((each) => each.streams);
   const hasReads = streams.some(({ isRead }) => isRead);
-  const usual = streams.filter(({ isOptional }) => !isOptional);
-  const oldestIn = (environment: string) => oldestOf(usual.filter((stream) => stream.environment === environment));
   return {
     mirror: secondsSince(lastSync[0]?.['ended_at'], nowMs),
-    oldest: oldestOf(usual.filter(({ isRead }) => isRead)),
-    environments: byEnvironment.map(([environment]) => ({ environment, seconds: oldestIn(environment) })),
+    oldest: oldestOf(streams.filter(({ isRead }) => isRead)),
+    environments: ages.map(({ environment, streams }) => ({ environment, seconds: oldestOf(streams) })),
     // Runs may leave out streams and environments: what none has begun to read is no alarm, unless that is everything.
     streams: streams.filter(({ isRead }) => isRead || !hasReads),
   };
@@ -49,9 +49,10 @@ function streamAges(environment: string, checkpoints: readonly Row[], nowMs: num
   });
 }
 
+/** Of the streams that every run reads; null if one of them has no age, or if there is none. */
 function oldestOf(streams: readonly StreamAge[]): number | null {
-  const ages = streams.map(({ seconds }) => seconds ?? Number.POSITIVE_INFINITY);
-  const oldest = Math.max(...ages);
+  const ages = streams.flatMap(({ isOptional, seconds }) => (isOptional ? [] : (seconds ?? Number.POSITIVE_INFINITY)));
+  const oldest = ages.reduce((older, age) => Math.max(older, age), Number.NEGATIVE_INFINITY);
   return Number.isFinite(oldest) ? oldest : null;
 }
 
