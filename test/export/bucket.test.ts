@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { type VerifyExportReport, verifyExportOnce } from '../../src/api/compare-export.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { concurrencyOf } from '../../src/export/bucket/at-once.ts';
 import { bucketAddress } from '../../src/export/bucket/bucket-address.ts';
 import type { ObjectStore } from '../../src/export/bucket/object-store.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
@@ -186,6 +187,12 @@ describe('an export to object storage', () => {
     await expect(exportToBucket(mirror, store)).rejects.toThrow('lost');
     expect(folders()).toEqual(before);
   });
+});
+
+test('few enough objects are in memory at a time to hold them, however many there are', () => {
+  const small = Array<number>(200_000).fill(1);
+  expect([concurrencyOf([]), concurrencyOf(small)]).toEqual([8, 8]);
+  expect([concurrencyOf([...small, 20 * 2 ** 20]), concurrencyOf([2 ** 40])]).toEqual([3, 1]);
 });
 
 describe('the address of an export', () => {

@@ -2,7 +2,8 @@ import PQueue from 'p-queue';
 
 /** How many objects of these sizes may be in memory at a time. */
 export function concurrencyOf(sizes: readonly number[]): number {
-  return Math.max(1, Math.min(MAX_OBJECTS, Math.floor(MAX_BYTES / Math.max(1, ...sizes))));
+  const largest = sizes.reduce((larger, size) => Math.max(larger, size), 1);
+  return Math.max(1, Math.min(MAX_OBJECTS, Math.floor(MAX_BYTES / largest)));
 }
 
 const MAX_OBJECTS = 8;
