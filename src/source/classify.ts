@@ -49,11 +49,15 @@ export function classify<T>(
   if (answer !== null && status === 401) return failed(tokenRefused(answer, description));
   if (answer !== null && status >= 500) return retriable(serverFailure(answer, description));
   if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(description, fault));
-  if (fault !== null && fault.kind !== 'too-large') return retriable(transportFailure(fault, description));
+  if (fault !== null && (status < 300 || !UNREADABLE.has(fault.kind)))
+    return retriable(transportFailure(fault, description));
   if (answer === null) return retriable(broken('no answer', undefined));
   if (status < 300) return decoded(answer, description, decoder);
   return failed(status < 400 ? redirected(answer, description) : rejected(answer, description));
 }
+
+/** The whole body came, but cannot be read. Another try would not make more of an error. */
+const UNREADABLE: ReadonlySet<TransportError['kind']> = new Set(['too-large', 'encoding']);
 
 /**
  * The error after the last try; `before` is the number of failed tries in earlier runs. A page that was too large for

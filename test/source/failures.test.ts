@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import nock from 'nock';
 import { describe, expect, test } from 'vitest';
 import { EMPTY_PAGE, type Reply } from '../support/api-server.ts';
@@ -80,6 +81,32 @@ describe('a permanent failure', () => {
     const { requests, source } = answerWith([reply]);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);
     expect(requests).toHaveLength(1);
+  });
+
+  const gzip = { 'content-encoding': 'gzip' };
+  test.each([
+    [400, 'restart-round'],
+    [401, 'token'],
+    [403, 'forbidden'],
+    [404, 'stream'],
+    [422, 'restart-round'],
+    [302, 'stream'],
+  ] as const)('%i is not retried if its body cannot be decompressed (R24)', async (status, recovery) => {
+    const whole = gzipSync('{"error":{"code":"not_found","message":"x"}}');
+    for (const body of ['', '<html>', whole.subarray(0, 20)]) {
+      const { requests, source } = answerWith([{ status, headers: gzip, body }]);
+      expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);
+      expect(requests).toHaveLength(1);
+    }
+  });
+
+  test.each<[string, Reply, number]>([
+    ['429 is waited for', { status: 429, headers: { ...gzip, 'retry-after': '7' }, body: 'no' }, 7000],
+    ['502 is retried', { status: 502, headers: gzip, body: 'no' }, 250],
+  ])('a %s even if its body cannot be decompressed (R23, R24)', async (_, reply, delayMs) => {
+    const { source, time } = answerWith([reply, {}], { retries: 1 });
+    await source.page(ASSETS);
+    expect(time.slept).toEqual([delayMs]);
   });
 
   test('a 403 names the path and what the token may lack', async () => {

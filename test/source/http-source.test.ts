@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { endsRun } from '../../src/core/errors.ts';
 import { createHttpSource } from '../../src/source/http-source.ts';
@@ -5,6 +6,7 @@ import { type Step, startApiServer } from '../support/api-server.ts';
 import { ASSETS, failureOf, openSource, setUp, virtualTime } from './setup.ts';
 
 const error500: Step = { status: 500, body: { error: { code: 'internal_error', message: 'as it is' } } };
+const GZIP = { 'content-encoding': 'gzip' };
 const TRY_LATER = 'Try again later; if it fails again, check the base URL and the network.';
 
 describe('connections', () => {
@@ -19,6 +21,8 @@ describe('retries', () => {
   test.each<[string, Step]>([
     ['a reset connection', 'reset'],
     ['a truncated body', { truncate: { body: { items: ['long enough to be cut'] } } }],
+    ['a truncated compressed body', { truncate: { headers: GZIP, body: gzipSync('{"items":[]}') } }],
+    ['a 404 whose code is cut off', { truncate: { status: 404, headers: GZIP, body: gzipSync('{"error":{}}') } }],
   ])('%s is retried with growing delays (R24)', async (_, step) => {
     const { server, source, time } = await setUp([step, step, { body: { items: [1] } }]);
     expect((await source.page(ASSETS)).items).toEqual([1]);
