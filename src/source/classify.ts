@@ -165,13 +165,11 @@ function tooLarge({ path }: RequestDescription, { cause }: TransportError): Sync
   return new SyncError('halve-page', text, { cause });
 }
 
-/** Shows the new address without its query, which may contain secrets. Following it would send the token there. */
+/** Shows the new address without what may be secret in it. Following it would send the token there. */
 function redirected(answer: HttpAnswer, description: RequestDescription): SyncError {
-  const { origin, pathname } = URL.parse(answer.headers.location ?? '', RELATIVE) ?? {
-    origin: RELATIVE,
-    pathname: '/',
-  };
-  const target = quote(`${origin === RELATIVE ? '' : origin}${pathname}`, description);
+  const url = URL.parse(answer.headers.location ?? '', RELATIVE) ?? new URL(RELATIVE);
+  Object.assign(url, { username: '', password: '', search: '', hash: '' });
+  const target = quote(url.origin === RELATIVE ? url.pathname : url.href, description);
   const what = `${description.host} ${answered(answer, description)}, a redirect to ${target}, which is not followed`;
   return sentence('stream', what, { ...description, advice: null }, NOT_THE_API);
 }

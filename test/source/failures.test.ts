@@ -131,6 +131,19 @@ describe('a permanent failure', () => {
     expect(message).not.toContain('secret');
   });
 
+  test.each([
+    ['/login?secret=1', '/login'],
+    ['//user:secret@sso.example.com:8443/a#secret', 'http://sso.example.com:8443/a'],
+    ['mailto:a@b?body=secret', 'mailto:a@b'],
+    ['app://user:secret@host/a', 'app://host/a'],
+    ['http://[', '/'],
+    [undefined, '/'],
+  ])('a redirect to %s is shown as %s (R25)', async (location, shown) => {
+    const { source } = answerWith([{ status: 302, headers: location === undefined ? {} : { location } }]);
+    const { message } = await failureOf(source.page(ASSETS));
+    expect(message).toContain(`302, a redirect to ${shown}, which`);
+  });
+
   test('the service’s text is quoted on one line, truncated, and without the token (R25)', async () => {
     const long = `no\u001b[31m\r\n\u2028way ${TOKEN} ${'x'.repeat(500)}`;
     const { source } = answerWith([errorReply(403, TOKEN, long)]);
