@@ -10,7 +10,8 @@ export function readCertificates(caFile: string | undefined): string | null {
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
-function readPem(path: string): string {
+/** The certificates in a file. @throws SyncError `usage` if there is none in it, or one is damaged */
+export function readPem(path: string): string {
   const pem = readTextFile(path);
   const [, ...certificates] = pem.split(BEGIN);
   if (certificates.length === 0)

@@ -3,6 +3,7 @@ import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { folder } from '../cli/setup.ts';
+import { CA_FILE } from '../support/tls-server.ts';
 import { SUPERSET } from './forms.ts';
 import { archived, filesOf, misfits } from './setup.ts';
 import { day, fillSmallMirror } from './small-mirror.ts';
@@ -70,7 +71,7 @@ test.each([
   ['sslmode=verify-full', 'db.example.com:5432/warehouse?sslmode=verify-full'],
   ['sslrootcert=system', 'db.example.com:5432/warehouse?sslmode=verify-full'],
   ['sslmode=require', 'db.example.com:5432/warehouse?sslmode=require'],
-  [`sslmode=require&sslrootcert=${import.meta.filename}`, 'db.example.com:5432/warehouse?sslmode=verify-ca'],
+  [`sslmode=require&sslrootcert=${CA_FILE}`, 'db.example.com:5432/warehouse?sslmode=verify-ca'],
   ['sslmode=require&host=/run/pg', '/warehouse?host=%2Frun%2Fpg&port=5432'],
 ])('Superset encrypts its connection to PostgreSQL as %s says', (parameters, place) => {
   const db = `postgres://bi@db.example.com/warehouse?${parameters}`;

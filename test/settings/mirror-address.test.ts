@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -14,6 +14,7 @@ import {
   warningsOfAddresses,
 } from '../../src/settings/addresses/mirror-address.ts';
 import { OptionError } from '../../src/settings/option-error.ts';
+import { CA_FILE } from '../support/tls-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-address-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,6 +25,8 @@ function file(name: string, text: string, mode = 0o600): string {
   chmodSync(path, mode);
   return path;
 }
+
+const CA = readFileSync(CA_FILE, 'utf8');
 
 /** Hides the variables and files of the machine that runs the test. */
 const bare = { HOME: folder };
@@ -260,6 +263,9 @@ describe('an invalid address', () => {
     ['postgres://h/q?sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert=FILE'],
     ['postgres://h/q?sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
     ['postgres://h/q?sslmode=require&sslrootcert=none.pem', 'none.pem cannot be read'],
+    [`postgres://h/q?sslmode=require&sslrootcert=${import.meta.filename}`, 'contains no certificate'],
+    [`postgres://h/q?sslmode=verify-ca&sslrootcert=${file('cut.pem', CA.slice(0, -300))}`, 'is damaged: copy it again'],
+    [`postgres://h/q?sslmode=verify-full&sslrootcert=${file('two.pem', CA.slice(0, -300) + CA)}`, 'is damaged'],
     ['postgres://h/q?target_session_attrs=standby', 'target_session_attrs is not supported'],
   ])('%s is refused, and the message says what to write instead', (text, line) => {
     expect(() => addressOf(text, bare)).toThrow(line);
@@ -294,7 +300,7 @@ describe('the encryption of a PostgreSQL connection', () => {
     ['sslmode=require', { rejectUnauthorized: false }],
     ['sslmode=verify-full', {}],
     ['sslrootcert=system', {}],
-    [`sslmode=verify-full&sslrootcert=${pem}`, { ca: 'a certificate' }],
+    [`sslmode=verify-full&sslrootcert=${CA_FILE}`, { ca: CA }],
     [`sslmode=verify-full&sslcert=${pem}&sslkey=${pem}`, { cert: 'a certificate', key: 'a certificate' }],
   ])('"%s" means the same as in PostgreSQL’s own programs', (parameters, ssl) => {
     expect(postgres(`postgres://h/q?${parameters}`).client.ssl).toEqual(ssl);
@@ -303,8 +309,8 @@ describe('the encryption of a PostgreSQL connection', () => {
   test.each(['require', 'verify-ca'])(
     'sslmode=%s with a root certificate checks the signer, not the host name',
     (mode) => {
-      const { ssl } = postgres(`postgres://h/q?sslmode=${mode}&sslrootcert=${pem}`).client;
-      expect(ssl).toEqual({ ca: 'a certificate', checkServerIdentity: expect.any(Function) });
+      const { ssl } = postgres(`postgres://h/q?sslmode=${mode}&sslrootcert=${CA_FILE}`).client;
+      expect(ssl).toEqual({ ca: CA, checkServerIdentity: expect.any(Function) });
     },
   );
 

@@ -1,5 +1,6 @@
 import type { ClientConfig } from 'pg';
 import { SyncError } from '../../core/errors.ts';
+import { readPem } from '../read-certificates.ts';
 import { readTextFile } from '../read-text-file.ts';
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
@@ -20,7 +21,7 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
   if (!isEncrypted(mode)) return false;
   const [certificate, key] = [find('sslcert'), find('sslkey')];
   return {
-    ...(root === undefined || root === SYSTEM ? {} : { ca: readTextFile(root) }),
+    ...(root === undefined || root === SYSTEM ? {} : { ca: readPem(root) }),
     ...(certificate === undefined ? {} : { cert: readTextFile(certificate) }),
     ...(key === undefined ? {} : { key: readTextFile(key) }),
     ...verification(mode, root),
