@@ -98,12 +98,13 @@ function createStateReader(
 ): () => CachedState {
   const dataVersion = connection.prepare('pragma data_version');
   const totalChanges = connection.prepare('select total_changes() as own');
+  const selectState = connection.prepare(SELECT_STATE);
   let cached: CachedState | null = null;
   return () => {
     const [[theirs], [ours]] = [dataVersion.all() as SqlRow[], totalChanges.all() as SqlRow[]];
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
     if (cached?.snapshot.version === version) return cached;
-    const [found] = access.rows({ sql: SELECT_STATE, values: {} });
+    const [found] = selectState.all() as SqlRow[];
     const known = fingerprintOf(found);
     const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(found?.['clocks'] ?? '{}'))));
     // An empty mirror has a time before that of any row.

@@ -29,19 +29,19 @@ export function createReplacementCheck(path: string, current: () => MirrorFinger
   let checked = opened.content;
   let isOverwritten = false;
   const isSame = (): boolean => {
-    const known = current();
-    const found = readFreshly(path);
+    const known = unlessOther(current);
+    const found = unlessOther(() => readFreshly(path));
     // A commit in the meantime gives another state of the same mirror.
-    if (current() !== known) return isSame();
-    return found?.text === known.text && (key === null || found.key === key);
+    if (unlessOther(current) !== known) return isSame();
+    return known !== null && found?.text === known.text && (key === null || found.key === key);
   };
   return () => {
     const { place, content } = fileStatus(path);
     if (place !== opened.place) throw mirrorReplaced();
-    key ??= current().key;
     if (content !== checked) isOverwritten ||= !isSame();
     checked = content;
     if (isOverwritten) throw mirrorReplaced();
+    key ??= current().key;
   };
 }
 
@@ -56,18 +56,20 @@ export const fingerprintOf = (mirror: SqlRow | undefined): MirrorFingerprint => 
   key: mirror?.['cursor_key']?.toString() ?? null,
 });
 
-/**
- * The state in the file, read by a new connection, which has no cached pages; null if the file is not a mirror of this
- * version.
- */
-function readFreshly(path: string): MirrorFingerprint | null {
+/** The state in the file, read by a new connection, which has no cached pages. */
+function readFreshly(path: string): MirrorFingerprint {
+  const { connection } = openEarlier(path);
   try {
-    const { connection } = openEarlier(path);
-    try {
-      return fingerprintOf(connection.prepare<[], SqlRow>(SELECT_STATE).get());
-    } finally {
-      connection.close();
-    }
+    return fingerprintOf(connection.prepare<[], SqlRow>(SELECT_STATE).get());
+  } finally {
+    connection.close();
+  }
+}
+
+/** The state that `read` returns; null if the file, which has changed, is not a mirror of this version any more. */
+function unlessOther(read: () => MirrorFingerprint): MirrorFingerprint | null {
+  try {
+    return read();
   } catch (error) {
     if (isOtherDatabase(error)) return null;
     throw error;

@@ -1,7 +1,10 @@
-import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
+import { testFolder } from '../support/test-folder.ts';
 import { asset, insert, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
@@ -48,6 +51,28 @@ test.each<[size: string, fill: Parameters<typeof serve>[0]]>([
   expectRefusal(await get('e/assets'), 503, 'mirror_replaced');
   expect((await (await server).inject('/healthz')).statusCode).toBe(503);
 });
+
+test.each<[what: string, overwrite: (path: string) => void]>([
+  ['the first pages of a mirror', (path) => truncateSync(path, 8192)],
+  ['a text', (path) => writeFileSync(path, 'no mirror')],
+  ['another database', (path) => copyFileSync(otherDatabase(), path)],
+])('%s, copied into the file after a sync that no request has seen, is answered with 503', async (_, overwrite) => {
+  const { writing, server, get } = serve(({ db }) => insert(db, assets, MANY));
+  expect((await get('e/assets')).status).toBe(200);
+  insert(writing.db, assets, asset('a'));
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  overwrite(writing.path);
+  expectRefusal(await get('e/assets'), 503, 'mirror_replaced');
+  expect((await (await server).inject('/healthz')).json()).toMatchObject({ error: { code: 'mirror_replaced' } });
+});
+
+function otherDatabase(): string {
+  const path = join(testFolder(), 'other.db');
+  const connection = new Database(path);
+  connection.exec('create table other (id integer)');
+  connection.close();
+  return path;
+}
 
 test('a mirror file that only a sync changed is answered as before', async () => {
   const { writing, get } = serve(({ db }) => insert(db, assets, asset('a')));
