@@ -18,6 +18,7 @@ import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import { DECISION_OPTIONS } from '../support/decision-options.ts';
+import { cacheReads } from './cached-reads.ts';
 import { NO_TWIN } from './mirror-twin.ts';
 import type { LoggedRequest, World } from './world.ts';
 
@@ -63,7 +64,7 @@ interface RunOverrides extends Partial<RunOptions> {
 /** A real mirror in its own file, synced from a world. */
 export interface TestMirror {
   sync(wish?: RunOverrides): Promise<RunSummary>;
-  rows(sql: string, ...values: unknown[]): Row[];
+  rows(sql: string, ...values: unknown[]): readonly Row[];
   exec(sql: string): void;
   /** The keys that a stream's round has seen, flushed to the file or not, as arrays of both parts. */
   seen(stream: CollectionName, envId: string): string[][];
@@ -125,11 +126,11 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
   writeFileSync(path, emptyMirror());
   const opened = openForWriting(path, quietMs);
   opened.connection.pragma('synchronous = OFF');
-  const statements = new Map<string, ReturnType<typeof opened.connection.prepare>>();
+  const reads = cacheReads(opened);
   let exists = false;
   let logFrom = 0;
   const machineClock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
-  const twin = makeTwin(opened, { clock: machineClock, hasSeveralEnvironments: world.environments.size > 1 });
+  const twin = makeTwin(reads.file, { clock: machineClock, hasSeveralEnvironments: world.environments.size > 1 });
   const { file, clock } = twin;
   const mirrored: TestMirror = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
@@ -174,12 +175,11 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
         .finally(() => source.close())
         .finally(() => twin.settled());
     },
-    rows: (sql, ...values) => {
-      const statement = statements.get(sql) ?? file.connection.prepare(sql);
-      statements.set(sql, statement);
-      return statement.all(...values) as Row[];
+    rows: reads.rows,
+    exec(sql) {
+      file.connection.exec(sql);
+      reads.invalidate();
     },
-    exec: (sql) => void file.connection.exec(sql),
     seen: (stream, envId) => {
       const written = mirrored.rows('select keys from seen_pages where env_id = ? and stream = ?', envId, stream);
       const noted = file.noted.pages.filter((page) => page.envId === envId && page.stream === stream);

@@ -99,7 +99,7 @@ async function follow(
   copy: Follower,
   { full, ...following }: Round['follow'],
 ): Promise<void> {
-  const before = new Map<string, Row[]>(
+  const before = new Map<string, readonly Row[]>(
     CATALOGUE.map(({ name, table }) => [name, copy.rows(`select * from ${table}`)]),
   );
   let summary = await copy.sync(served, { ...following, full });

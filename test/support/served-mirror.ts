@@ -108,7 +108,7 @@ interface Following {
 export interface Follower {
   /** Runs one sync with `--history` from a server or another source. */
   sync(from: ServedMirror | Source, following?: Following): Promise<RunSummary>;
-  rows(sql: string, ...values: unknown[]): Row[];
+  rows(sql: string, ...values: unknown[]): readonly Row[];
   close(): void;
 }
 

@@ -246,7 +246,7 @@ test('a snapshot is applied in one commit, so readers never see a mix (R16)', as
 
 test('only rows that differ from the last snapshot are written (R16)', async () => {
   const scene = await syncedScene();
-  const time = (table: string): unknown[] => scene.mirrored.rows(`select * from ${table}`);
+  const time = (table: string): unknown[] => [...scene.mirrored.rows(`select * from ${table}`)];
   const [edges, scores] = [time('asset_lineage'), time('asset_health_score_dimensions')];
   execute(scene.env, 't2', 't2-r2');
   putAssetEdge(scene.env, 'a1', 'a3');

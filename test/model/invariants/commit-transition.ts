@@ -2,6 +2,7 @@ import { addSeconds } from '../../../src/core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../../src/streams/entry.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';
+import { derivedFrom } from '../cached-reads.ts';
 import { FAR_FUTURE } from '../environment.ts';
 import { canonicalJson, instantText } from '../expected-rows.ts';
 import { isFeed, itemsOf, type ServedPage, type ServedRead } from '../request-log.ts';
@@ -137,19 +138,21 @@ export function timeOf(row: Row, name: string): string {
 }
 
 export function includesRow(a: Row, b: Row): boolean {
+  if (a === b) return true;
   return Object.keys(b).every((name) => a[name] === b[name] || canonicalJson(a[name]) === canonicalJson(b[name]));
 }
 
+const ENTRIES = new Map(CATALOGUE.map((entry) => [entry.name, entry]));
+
 function entryOf(stream: CollectionName): CatalogueEntry {
-  const entry = CATALOGUE.find(({ name }) => name === stream);
+  const entry = ENTRIES.get(stream);
   if (entry === undefined) throw new Error(`no stream ${stream}`);
   return entry;
 }
 
 export function keyOf(stream: CollectionName, row: Row | Record<string, unknown>): string {
-  return entryOf(stream)
-    .key.map((name) => row[name])
-    .join(' < ');
+  const { key } = entryOf(stream);
+  return key.length === 1 ? String(row[key[0]] ?? '') : key.map((name) => row[name]).join(' < ');
 }
 
 const tableOf = (stream: CollectionName): string => entryOf(stream).table;
@@ -172,37 +175,40 @@ function roundsIn(stored: Row | undefined): Pick<StreamState, 'round' | 'waiting
   return { round, waiting: waitingScan?.round ?? null };
 }
 
+/** What did not change since it was loaded last is the same object. */
 export function loadStreamState({ rows }: TestMirror, envId: string, stream: CollectionName): StreamState {
-  const table = (name: string, of: CollectionName): Map<string, Row> =>
-    new Map(
-      rows(`select * from ${name} where env_id = ?`, envId).map(({ env_id: _, mirrored_at: __, ...row }) => [
-        keyOf(of, row as Row),
-        row as Row,
-      ]),
-    );
+  const table = (name: string, of: CollectionName): ReadonlyMap<string, Row> =>
+    derivedFrom(rows(`select * from ${name} where env_id = ?`, envId), (found) => rowsByKey(of, found));
   const checkpoints = rows('select * from sync_checkpoints where env_id = ?', envId);
   const own = checkpoints.find((each) => each['stream'] === stream);
+  const held = rows('select key_1, key_2 from held_removals where env_id = ? and stream = ?', envId, stream);
   return {
     watermark: (own?.['watermark'] ?? null) as string | null,
     ...roundsIn(own),
     rows: stream === 'test_executions' ? new Map() : table(tableOf(stream), stream),
     edges: stream === 'columns' ? table('column_lineage', 'column_lineage') : new Map(),
-    marks: new Map(
-      rows('select stream, id, number from marks where env_id = ?', envId).map((mark) => [
-        `${mark['stream']} ${mark['id']}`,
-        Number(mark['number']),
-      ]),
-    ),
+    marks: derivedFrom(rows('select stream, id, number from marks where env_id = ?', envId), marksIn),
     lastMark: Number(rows('select last_mark from mirror_environments where env_id = ?', envId)[0]?.['last_mark'] ?? 0),
-    heldBack: new Set(
-      rows('select key_1, key_2 from held_removals where env_id = ? and stream = ?', envId, stream).map(
-        ({ key_1: first, key_2: second }) => (second === '' ? String(first) : `${first} < ${second}`),
-      ),
-    ),
-    markedStreams: new Set(
-      checkpoints
-        .filter((each) => each['round'] !== null || each['scan_ended_cycle'] !== null)
-        .map((each) => String(each['stream'])),
-    ),
+    heldBack: derivedFrom(held, heldKeysIn),
+    markedStreams: derivedFrom(checkpoints, markedStreamsIn),
   };
+}
+
+function rowsByKey(stream: CollectionName, found: readonly Row[]): Map<string, Row> {
+  return new Map(found.map(({ env_id: _, mirrored_at: __, ...row }) => [keyOf(stream, row as Row), row as Row]));
+}
+
+function marksIn(found: readonly Row[]): Map<string, number> {
+  return new Map(found.map((mark) => [`${mark['stream']} ${mark['id']}`, Number(mark['number'])]));
+}
+
+function heldKeysIn(found: readonly Row[]): Set<string> {
+  return new Set(
+    found.map(({ key_1: first, key_2: second }) => (second === '' ? String(first) : `${first} < ${second}`)),
+  );
+}
+
+function markedStreamsIn(checkpoints: readonly Row[]): Set<string> {
+  const marked = checkpoints.filter((each) => each['round'] !== null || each['scan_ended_cycle'] !== null);
+  return new Set(marked.map((each) => String(each['stream'])));
 }

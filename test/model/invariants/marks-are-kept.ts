@@ -22,7 +22,7 @@ export function marksAreKept(transition: CommitTransition): readonly string[] {
 
 /** The marks that a commit must make: for changed rows, and for assets that were deleted or came back. */
 function requiredMarks({ stream, before, after }: CommitTransition): string[] {
-  if (stream !== 'columns' && stream !== 'assets') return [];
+  if ((stream !== 'columns' && stream !== 'assets') || before.rows === after.rows) return [];
   const marks = [...after.rows].flatMap(([id, row]) => {
     const old = before.rows.get(id);
     const shown = isLive(row) && (old === undefined || !includesRow(old, row)) ? shownMarks(stream, id, row) : [];

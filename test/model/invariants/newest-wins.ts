@@ -5,7 +5,7 @@ import { type CommitTransition, floorOf, isLive, isUntrusted, SOFT_DELETING, tim
 /** No older row replaces a newer one or a newer tombstone, except where R10 lets a scan or a lookup by id win. */
 export function newestWins(transition: CommitTransition): readonly string[] {
   const { stream, before, after, read } = transition;
-  if (!SOFT_DELETING.includes(stream)) return [];
+  if (!SOFT_DELETING.includes(stream) || before.rows === after.rows) return [];
   const floor = read === null ? null : floorOf(read, transition);
   const stands = (time: string): boolean => floor === null || time > floor;
   return [...after.rows].flatMap(([key, row]) => {

@@ -24,7 +24,8 @@ const GUARD_ROWS = 50;
 export function removalsAreExplained(transition: CommitTransition): readonly string[] {
   const { stream, before, after } = transition;
   if (stream === 'table_assets' || stream === 'bi_assets') return typedRemovals(transition);
-  const gone = [...before.rows].filter(([key, row]) => isLive(row) && !isLive(after.rows.get(key)));
+  const previous = before.rows === after.rows ? [] : [...before.rows];
+  const gone = previous.filter(([key, row]) => isLive(row) && !isLive(after.rows.get(key)));
   const explain = SOFT_DELETING.includes(stream)
     ? unexplainedRow
     : stream === 'column_lineage'
@@ -32,9 +33,9 @@ export function removalsAreExplained(transition: CommitTransition): readonly str
       : unexplainedSnapshotRow;
   return [
     ...gone.flatMap(([key, row]) => explain(transition, key, row) ?? []).map((why) => `removed: ${why}`),
-    ...[...before.rows.keys()]
-      .filter((key) => SOFT_DELETING.includes(stream) && !after.rows.has(key))
-      .map((key) => `${key} left the table`),
+    ...previous
+      .filter(([key]) => SOFT_DELETING.includes(stream) && !after.rows.has(key))
+      .map(([key]) => `${key} left the table`),
     ...edgesOfLiveColumns(transition),
     ...unguardedRemovals(transition, gone),
     ...needlesslyHeld(transition, gone.length),
@@ -44,8 +45,9 @@ export function removalsAreExplained(transition: CommitTransition): readonly str
 /** Removals are held back only if they are at least 50 and more than half of the other live rows (R14). */
 function needlesslyHeld({ before, after }: CommitTransition, explained: number): string[] {
   const held = [...after.heldBack].filter((key) => !before.heldBack.has(key)).length;
+  if (held === 0) return [];
   const live = [...before.rows].filter(([key, row]) => isLive(row) && !before.heldBack.has(key)).length - explained;
-  const isRight = held === 0 || (held >= GUARD_ROWS && 2 * held > live);
+  const isRight = held >= GUARD_ROWS && 2 * held > live;
   return isRight ? [] : [`${held} of ${live} removals were held back`];
 }
 
@@ -90,7 +92,7 @@ function explanations({ rows, envId, stream, reads }: CommitTransition): (row: R
 
 /** The typed streams delete nothing. */
 function typedRemovals({ before, after }: CommitTransition): string[] {
-  return [...before.rows]
+  return (before.rows === after.rows ? [] : [...before.rows])
     .filter(([key, row]) => row['deleted_at'] !== after.rows.get(key)?.['deleted_at'])
     .map(([key]) => `${key} was deleted or restored by a typed stream`);
 }
@@ -174,7 +176,7 @@ export function covers(read: ServedRead, column: string, parent: Row): boolean {
 }
 
 function edgesOfLiveColumns({ stream, before, after }: CommitTransition): string[] {
-  if (stream !== 'columns') return [];
+  if (stream !== 'columns' || before.edges === after.edges) return [];
   // A newer tombstone of a deleted column deletes the edges that the service returned in between (R18).
   const hasDied = (id: string): boolean => {
     const [was, is] = [before.rows.get(id), after.rows.get(id)];
