@@ -9,6 +9,7 @@ import {
   failingScans,
   heldRemovals,
   interruptedRound,
+  longHistory,
   longRun,
   manyEdgesRemoved,
   restartedSnapshot,
@@ -23,6 +24,7 @@ const STREAM_SUBSETS: (readonly CollectionName[])[] = [
   ['assets', 'columns'],
   ['columns', 'column_lineage'],
   ['tests', 'latest_test_executions', 'test_executions'],
+  ['tests', 'test_executions'],
 ];
 const RECOVERIES: SyncError['recovery'][] = [
   'restart-read',
@@ -121,6 +123,7 @@ export function histories(set: ActionSet, maxLength = 24, wireFaults = NO_FAULTS
     { weight: 28, arbitrary: command.map((single) => [single]) },
     { weight: 1, arbitrary: interruptedRound },
     { weight: 1, arbitrary: longRun },
+    { weight: 1, arbitrary: longHistory },
     { weight: 1, arbitrary: restartedSnapshot },
     { weight: 1, arbitrary: restoredAsset },
     { weight: 1, arbitrary: clockSetBack(actions(set)) },

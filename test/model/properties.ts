@@ -1,6 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Command, PLAIN_SYNC } from './commands.ts';
+import { execute } from './environment.ts';
 import {
   applyHeldRemovals,
   expectEqual,
@@ -13,6 +14,7 @@ import { unreadHistories } from './expected-rows.ts';
 import { histories } from './histories.ts';
 import { simulateOverHttp } from './http-simulation.ts';
 import { fullScansEverything } from './invariants/cycles.ts';
+import { isShown } from './lists.ts';
 import type { MakeTwin } from './mirror-twin.ts';
 import { populate } from './populate.ts';
 import { hasDeferredWork, hasOnlyBrokenHistories, hasOnlyWaitingScans, hasUnfinishedScan } from './run-conditions.ts';
@@ -116,6 +118,7 @@ async function expectPermissionsRestored(simulation: Simulation): Promise<void> 
   expectEqual(simulation);
   await expectIdle(simulation);
   await expectTimely(simulation);
+  await expectHistoriesTimely(simulation);
   expectIntact(simulation);
 }
 
@@ -132,6 +135,20 @@ async function expectTimely(simulation: Simulation): Promise<void> {
     await applyHeldRemovals(simulation, summary);
     expectEqual(simulation);
   }
+}
+
+/** Without the latest executions, a history is read by age (R13). */
+async function expectHistoriesTimely(simulation: Simulation): Promise<void> {
+  const { world, mirrored } = simulation;
+  const env = world.environment('e1');
+  const id = [...env.tests].find(([, { state, item }]) => state === 'live' && isShown(env, item))?.[0];
+  if (id === undefined) return;
+  await simulation.perform(PLAIN_SYNC);
+  env.notLive.add('latest-test-executions');
+  execute(env, id, 'unnoticed');
+  world.advance(8 * DAY);
+  await simulation.perform(PLAIN_SYNC);
+  deepStrictEqual(mirrored.rows("select test_id from test_executions where id = 'unnoticed'"), [{ test_id: id }]);
 }
 
 /** One list of `e1` always fails and runs have few requests: `e2` is mirrored nevertheless (R6, R9). */

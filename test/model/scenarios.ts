@@ -102,6 +102,27 @@ export const longRun: fc.Arbitrary<Command[]> = fc
     { ...PLAIN_SYNC, pageSize, faults: waits },
   ]);
 
+/** A history that takes several runs, while its bound or its cursor may expire between them (R6, R22). */
+export const longHistory: fc.Arbitrary<Command[]> = fc
+  .record({
+    n: fc.nat({ max: 3 }),
+    maxRequests: fc.integer({ min: 3, max: 6 }),
+    pageSize: fc.integer({ min: 1, max: 2 }),
+    hours: fc.constantFrom(0, 2, 5, 30, 500, 1500),
+    expires: fc.boolean(),
+  })
+  .map(({ n, maxRequests, pageSize, hours, expires }) => {
+    const executions = Array.from({ length: 8 }, (_, m): Command[] => [
+      { type: 'act', action: { name: 'execution', n, m: m % 4, variant: m % 4 } },
+      { type: 'advance', seconds: 5 * HOUR },
+    ]);
+    const faults = expires ? [{ type: 'expire-cursors' as const, at: 1 }] : [];
+    const part: SyncCommand = { ...PLAIN_SYNC, only: ['test_executions'], maxRequests, pageSize, faults };
+    const waiting: Command = { type: 'advance', seconds: hours * HOUR };
+    const parts = Array.from({ length: 4 }, (): Command[] => [part, waiting]);
+    return [...executions.flat(), { ...PLAIN_SYNC, only: ['tests', 'latest_test_executions'] }, ...parts.flat()];
+  });
+
 /** Snapshots whose cursors expire right after a row that they returned was deleted (R7). */
 export const restartedSnapshot: fc.Arbitrary<Command[]> = fc.integer({ min: 3, max: 8 }).map((at) => {
   const gone: Action[] = [

@@ -2,12 +2,17 @@ import fc from 'fast-check';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import { LIST_PATHS } from '../support/catalogue.ts';
 import { actions, applyAction } from './actions.ts';
+import { putColumn } from './environment.ts';
 import type { Simulation } from './simulation.ts';
-import { HOUR } from './world.ts';
+import { HOUR, type World } from './world.ts';
 
-/** A list of the first environment always answers 500, and each run has few requests (R6). */
+/**
+ * A list of the first environment always answers 500, or the columns of both are long lists whose cursors expire after
+ * each run, and only those of the second fit into a run. Each run has few requests (R6).
+ */
 export interface Starvation {
   readonly broken: string;
+  readonly fault: 'error' | 'expiry';
   /** How many requests a failing page costs. */
   readonly tries: number;
   readonly maxRequests: number;
@@ -18,6 +23,7 @@ export interface Starvation {
 
 export const starvations: fc.Arbitrary<Starvation> = fc.record({
   broken: fc.constantFrom(...LIST_PATHS),
+  fault: fc.constantFrom('error' as const, 'expiry' as const),
   tries: fc.integer({ min: 1, max: 12 }),
   maxRequests: fc.integer({ min: 6, max: 14 }),
   limitedBy: fc.constantFrom('budget' as const, 'quota' as const),
@@ -25,6 +31,7 @@ export const starvations: fc.Arbitrary<Starvation> = fc.record({
   changes: fc.array(actions('reported'), { maxLength: 6 }),
 });
 
+const PAGE_SIZE = 5;
 const RUNS = 40;
 const CHANGES_AT = 24;
 /** The run at which malformed rows are repaired without a report (R20). */
@@ -38,14 +45,23 @@ const ONLY: readonly CollectionName[] = CATALOGUE.filter(({ hourly, optional }) 
 /** After these hourly runs the second environment must be mirrored, including changes made 16 runs before the end. */
 export async function runStarved(
   { world, mirrored }: Simulation,
-  { broken, tries, changes, limitedBy, ...options }: Starvation,
+  { broken, fault, tries, changes, limitedBy, ...options }: Starvation,
 ): Promise<void> {
-  world.failing = { path: `e1/${broken}`, tries };
+  if (fault === 'error') world.failing = { path: `e1/${broken}`, tries };
+  else lengthen(world, options.maxRequests);
   world.limitedBy = limitedBy;
   for (let run = 0; run < RUNS; run++) {
-    await mirrored.sync({ ...options, pageSize: 5, only: ONLY });
+    if (fault === 'expiry') for (const id of ['e1', 'e2']) world.listEpochs.set(`${id}/columns`, run);
+    await mirrored.sync({ ...options, pageSize: PAGE_SIZE, only: ONLY });
     world.advance(HOUR);
     if (run === CHANGES_AT) for (const change of changes) applyAction(world, change, 'e2');
     if (run === REPAIRED_AT) world.environment('e2').malformed.clear();
   }
+}
+
+/** Gives the first environment more columns than a run can read, and the second as many as fit into a run. */
+function lengthen(world: World, maxRequests: number): void {
+  const pages = { e1: maxRequests, e2: maxRequests - 5 };
+  for (const [id, count] of Object.entries(pages))
+    for (let n = 0; n < count * PAGE_SIZE; n++) putColumn(world.environment(id), `a0.long${n}`, 'a0');
 }
