@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { Page, PageRequest, Source } from '../core/ports/source.ts';
@@ -61,7 +62,7 @@ export interface RunOpening {
 
 /**
  * Rehearses a sync with a source that responds as the mirror expects.
- * @throws SyncError if the sync would be refused
+ * @throws SyncError if the sync would be refused, or `signal`
  */
 export async function forecast(
   mirror: DryRunMirror,
@@ -77,7 +78,7 @@ export async function forecast(
     rest: new Map(),
     unknown: new Set(),
   };
-  const rehearse = (changed: Partial<EstimatorState & RunOptions> = {}): Promise<RunSummary> => {
+  const rehearse = async (changed: Partial<EstimatorState & RunOptions> = {}): Promise<RunSummary> => {
     const openMirror = async (): Promise<OpenMirror> => ({
       ...mirror,
       flush: async () => {},
@@ -86,7 +87,9 @@ export async function forecast(
     });
     const source = predictedSource({ ...estimatorState, ...changed });
     const given = { ...options, ...changed };
-    return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, given);
+    const run = await runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, given);
+    if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run the command again');
+    return run;
   };
   const first = await rehearse();
   if (!isComplete(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'the run would be refused');
@@ -182,6 +185,8 @@ function predictedSource(state: EstimatorState): Source {
       return opening.environments;
     },
     async page(request, onRequest) {
+      // Nothing else here yields to the event loop, which receives the signals (R27).
+      await setImmediate();
       send();
       onRequest?.();
       return answer(state, request);

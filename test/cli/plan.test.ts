@@ -10,9 +10,10 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { takeLock } from '../../state/lock.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR } from '../model/world.ts';
+import { startApiServer } from '../support/api-server.ts';
 import { WHOLE_REQUESTS } from '../support/catalogue.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, mirrorFile, obsync, TOKEN, testIo } from './setup.ts';
+import { folder, mirrorFile, obsync, start, TOKEN, testIo } from './setup.ts';
 
 /** Runs one command in this process. */
 async function run<Result>(
@@ -159,6 +160,19 @@ describe('obsync plan', () => {
     server.script({ status: 500 });
     await expect(run(plan, options)).rejects.toMatchObject({ recovery: 'run' });
     expect(existsSync(options.db)).toBe(false);
+  });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s stops it with exit code %i, and it says so (R27)', async (signal, code) => {
+    const server = await startApiServer('hang');
+    onTestFinished(() => server.close());
+    const started = start(['plan', '--base-url', server.url], { env: { OBSYNC_TOKEN: TOKEN } });
+    await server.received(1);
+    started.kill(signal);
+    const stderr = expect.stringMatching(/^obsync: stopped by a signal: [^\n]+\n$/i);
+    expect(await started.ended).toEqual({ code, stdout: '', stderr });
   });
 
   test('the program has it as a command', async () => {

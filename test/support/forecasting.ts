@@ -26,7 +26,7 @@ export function forecastNextDay(scene: MirroredWorld, options: SyncOptions): Pro
 
 async function forecasting<Result>(
   { world, mirrored }: MirroredWorld,
-  { maxRequests = null as never, only, history, signal: _, ...options }: SyncOptions,
+  { maxRequests = null as never, only, history, signal = new AbortController().signal, ...options }: SyncOptions,
   use: (outlook: OpenForecast) => Promise<Result>,
 ): Promise<Result> {
   const clock = (): string => instantOfMs(world.nowMs);
@@ -36,8 +36,8 @@ async function forecasting<Result>(
     const opening = { environments: await source.environments(), times: source.times() };
     const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
     const rehearsal = createDryRunMirror(mirror, clock);
-    const ports = { clock, signal: new AbortController().signal };
-    return await use(await forecast(rehearsal, opening, { ...RUN_OPTIONS, ...options, streams, maxRequests }, ports));
+    const given = { ...RUN_OPTIONS, ...options, streams, maxRequests };
+    return await use(await forecast(rehearsal, opening, given, { clock, signal }));
   } finally {
     mirror.connection.close();
   }

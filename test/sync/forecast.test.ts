@@ -56,6 +56,16 @@ describe('a forecast', () => {
     mirrored.close();
   });
 
+  test.each([
+    ['the next run', forecastNextRun],
+    ['the day after it', forecastNextDay],
+  ])('a signal ends it while it rehearses %s (R27)', async (_, rehearse) => {
+    const scene = await syncedScene();
+    const stop = new AbortController();
+    setImmediate(() => stop.abort());
+    await expect(rehearse(scene, { signal: stop.signal })).rejects.toMatchObject({ recovery: 'signal' });
+  });
+
   test('it names the reason why each stream is read', async () => {
     const scene = await syncedScene();
     const reasons = async (wish = {}): Promise<unknown> => {
