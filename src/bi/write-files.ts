@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { type FileOperations, isSystemError, NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
@@ -23,6 +23,7 @@ export function writeFiles(to: string, made: readonly GeneratedFile[], files: Fi
     const wanted = made.map((file) => ({ ...file, isNew: isNew(to, file) }));
     const changed = wanted.filter(({ isNew }) => isNew);
     replaceFiles(to, changed, files);
+    for (const { path } of made) for (const left of leftBeside(join(to, path))) files.remove(left);
     return wanted.map(({ path, bytes, isNew }) => ({ path, bytes: bytes.length, written: isNew }));
   } catch (error) {
     if (!isSystemError(error)) throw error;
@@ -56,7 +57,7 @@ function replaceFiles(to: string, made: readonly GeneratedFile[], files: FileOpe
   // Another process may be writing the same files.
   const suffix = randomUUID().slice(0, 8);
   const newFolders: string[] = [];
-  const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.${suffix}.obsync`);
+  const beside = (path: string): string => join(to, dirname(path), `${startBeside(path)}${suffix}${END_BESIDE}`);
   try {
     for (const { path, bytes } of made) {
       const folder = dirname(resolve(to, path));
@@ -73,6 +74,20 @@ function replaceFiles(to: string, made: readonly GeneratedFile[], files: FileOpe
     throw error;
   }
 }
+
+const startBeside = (path: string): string => `.${basename(path)}.`;
+const END_BESIDE = '.obsync';
+
+/** What killed runs left beside a file. Younger ones may be another process's, which is writing them now. */
+function leftBeside(path: string): string[] {
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(startBeside(path)) && name.endsWith(END_BESIDE))
+    .map((name) => join(folder, name))
+    .filter((left) => (statSync(left, { throwIfNoEntry: false })?.mtimeMs ?? 0) < Date.now() - HOUR_MS);
+}
+
+const HOUR_MS = 3_600_000;
 
 /** The missing folders of a path, innermost first. */
 function missingFolders(folder: string): string[] {

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { strToU8, unzipSync, zipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
@@ -246,6 +255,26 @@ describe('obsync bi with a folder that cannot be written', () => {
     mkdirSync(join(to, 'theirs'), { recursive: true });
     expect(() => writeFiles(to, made, failing('ENOSPC', 2))).toThrow(expect.objectContaining({ recovery: 'run' }));
     expect(readdirSync(to)).toEqual(['theirs']);
+  });
+
+  test('what a killed run left is removed an hour later, even if nothing else has changed', () => {
+    const to = folder();
+    const killed = {
+      ...NODE_FILES,
+      rename() {
+        throw new Error('killed');
+      },
+      remove() {},
+    };
+    expect(() => writeFiles(to, made, killed)).toThrow('killed');
+    const left = filesUnder(to);
+    expect(left).toHaveLength(2);
+    writeFileSync(join(to, '.two.yml.mine'), 'mine');
+    writeFiles(to, made);
+    expect(filesUnder(to)).toEqual(expect.arrayContaining(left));
+    for (const path of [...left, '.two.yml.mine']) utimesSync(join(to, path), 0, Date.now() / 1000 - 3601);
+    writeFiles(to, made);
+    expect(filesUnder(to).sort()).toEqual(['.two.yml.mine', 'a/one.yml', 'two.yml']);
   });
 
   test('a file in place of a subfolder is reported in one line', () => {
