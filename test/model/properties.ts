@@ -10,7 +10,7 @@ import {
   expectOrderIgnored,
   settle,
 } from './expectations.ts';
-import { unreadHistories } from './expected-rows.ts';
+import { missingExecutions, unreadHistories } from './expected-rows.ts';
 import { histories } from './histories.ts';
 import { simulateOverHttp } from './http-simulation.ts';
 import { fullScansEverything } from './invariants/cycles.ts';
@@ -158,6 +158,9 @@ async function expectNotStarved(simulation: Simulation, starvation: Starvation):
     await runStarved(simulation, starvation);
     expectIntact(simulation);
     expectEqual(simulation, { environments: ['e2'] });
+    const { world, mirrored } = simulation;
+    if (starvation.fault === 'history')
+      for (const env of world.environments.values()) deepStrictEqual(missingExecutions(mirrored, env), []);
     await simulation.mirrored.equalsTwin();
   } finally {
     await simulation.close();
