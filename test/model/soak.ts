@@ -6,11 +6,13 @@
  * - OBSYNC_FROM: resumes a soak that was stopped after it had printed this number of histories
  * - OBSYNC_WORKERS: number of processes, by default one per core
  * - OBSYNC_TWINS=1: adds a twin in PostgreSQL to each mirror, which must give the same answers and rows
+ * - OBSYNC_TEST_POSTGRES: the server of the twins, by default one that is started for them
  * - OBSYNC_PROPERTY, OBSYNC_PATH: replay one failed history, together with the seed
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import fc from 'fast-check';
+import { startServer } from '../support/postgres/server.ts';
 import { twinSchema } from '../support/twin.ts';
 import { PROPERTIES, type Property, propertiesOf } from './properties.ts';
 
@@ -31,9 +33,11 @@ const { env } = process;
 const hasTwins = (env['OBSYNC_TWINS'] ?? '') !== '';
 let properties: readonly Property[] | null = null;
 
-/** All histories of a process share one PostgreSQL. */
+/** All processes share one PostgreSQL server, and all histories of a process one schema. */
 async function loadProperties(): Promise<readonly Property[]> {
-  properties ??= hasTwins ? propertiesOf((await twinSchema()).makeTwin) : PROPERTIES;
+  properties ??= hasTwins
+    ? propertiesOf((await twinSchema(undefined, env['OBSYNC_TEST_POSTGRES'])).makeTwin)
+    : PROPERTIES;
   return properties;
 }
 
@@ -59,6 +63,9 @@ function* planBatches(seed: number, from: number, runs: number): Generator<Batch
       };
   }
 }
+
+/** Less work for a server whose mirrors are small and soon dropped. */
+const FOR_TWINS = ['jit=off', 'wal_level=minimal', 'max_wal_senders=0', 'checkpoint_timeout=1h', 'max_wal_size=4GB'];
 
 /** Most objects die young. Collected less often, fewer of them are copied. */
 const LARGE_YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64'];
@@ -129,10 +136,13 @@ async function soak(): Promise<string | null> {
 }
 
 if (process.argv[2] === 'worker') {
+  // The connection to the twins' server would keep it alive.
+  process.on('disconnect', () => process.exit());
   process.on('message', async (batch: Batch) => {
     process.send?.({ failure: await runBatch(batch) });
   });
 } else {
+  if (hasTwins) env['OBSYNC_TEST_POSTGRES'] ??= (await startServer(FOR_TWINS)).url;
   const failure = await soak();
   if (failure !== null) console.error(failure);
   process.exitCode = failure === null ? 0 : 1;

@@ -63,7 +63,15 @@ export function selectOf({ name, columns }: MirrorRelation, except: readonly str
 
 /** Compares rows in any order. @throws AssertionError */
 export function sameRows({ name, means }: MirrorRelation, rows: readonly Row[], others: readonly Row[]): void {
-  deepStrictEqual({ [name]: sorted(others, means) }, { [name]: sorted(rows, means) });
+  const [left, right] = [sorted(others, means), sorted(rows, means)];
+  // Telling rows that are the same is much faster than `deepStrictEqual`, which says what differs.
+  if (left.length === right.length && left.every((row, i) => isSame(row, right[i] ?? {}))) return;
+  deepStrictEqual({ [name]: left }, { [name]: right });
+}
+
+function isSame(one: Row, other: Row): boolean {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => Object.is(one[name], other[name]));
 }
 
 function sorted(rows: readonly Row[], means: readonly string[]): Row[] {

@@ -12,7 +12,8 @@ export interface TwinReplica {
   refresh(): Promise<void>;
   /** Begins a refresh that breaks off, as in a process that is killed. */
   breakOff(): Promise<void>;
-  rows(sql: string): Row[];
+  /** Reads it over one connection. */
+  read(work: (select: (sql: string) => Row[]) => void): void;
 }
 
 const NEVER = new AbortController().signal;
@@ -32,10 +33,10 @@ export function twinReplica(server: ListConnection, schema: string, mirrorPath: 
         },
       );
     },
-    rows(sql) {
+    read(work) {
       const connection = new Sqlite(place.path, { readonly: true });
       try {
-        return connection.prepare<[], Row>(sql).all();
+        work((sql) => connection.prepare<[], Row>(sql).all());
       } finally {
         connection.close();
       }

@@ -10,9 +10,11 @@ import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { tablesWrittenBy } from '../model/cached-reads.ts';
 import type { MakeTwin, MirrorTwin } from '../model/mirror-twin.ts';
 import { type MirrorRelation, sameRows, selectOf, shownText, TABLES, VIEWS } from './compare-mirrors.ts';
 import { pgliteConnection, pgliteDatabase } from './pglite-mirror.ts';
+import { preparingConnection } from './postgres/preparing-connection.ts';
 import { type TwinReplica, twinReplica } from './twin-replica.ts';
 
 /** A schema in PostgreSQL for the twins of files, one at a time. */
@@ -27,15 +29,17 @@ const EXCEPT: Readonly<Record<string, readonly string[]>> = {
   seen_pages: ['id'],
 };
 
-const SCHEMA = 'twin';
+/** Several processes may share a server. */
+const SCHEMA = `twin_${process.pid}`;
 
-export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchema> {
-  const server = await pgliteConnection();
+/** `serverUrl` is the address of a real server, which takes less time than one in this process. */
+export async function twinSchema(databaseOf = pgliteDatabase, serverUrl?: string): Promise<TwinSchema> {
+  const server = await (serverUrl === undefined ? pgliteConnection() : preparingConnection(serverUrl));
   await migratePostgres(server, SCHEMA);
   // Only the comparison reads outside of transactions, so it may set session parameters.
   await server.query(`set search_path to ${SCHEMA}`);
   await server.query("set timezone to 'UTC'");
-  const ask = async (sql: string): Promise<readonly Row[]> => (await server.query(sql)).rows;
+  const ask = async (sql: string): Promise<readonly Row[]> => (await server.query(sql, [])).rows;
   const [found] = await ask(
     `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables
       where schemaname = '${SCHEMA}' and tablename not like '\\_\\_%'`,
@@ -77,7 +81,8 @@ function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptie
   let last: Promise<unknown> = emptied;
   const rowsOf = (relation: MirrorRelation): Row[] => rowsInFile(file, relation);
   const compare = async (rows: readonly (readonly [MirrorRelation, readonly Row[]])[]): Promise<void> => {
-    for (const [relation, own] of rows) sameRows(relation, own, await ask(selectOf(relation, EXCEPT[relation.name])));
+    const theirs = await Promise.all(rows.map(([relation]) => ask(selectOf(relation, EXCEPT[relation.name]))));
+    for (const [i, [relation, own]] of rows.entries()) sameRows(relation, own, theirs[i] ?? []);
   };
   const follow = (work: () => Promise<void>): void => {
     last = last.then(work);
@@ -113,8 +118,9 @@ function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptie
     await withCallInError('all that was done', () => compare(rows));
     await replica.breakOff();
     await replica.refresh();
-    for (const [relation, own] of rows)
-      sameRows(relation, own, replica.rows(selectOf(relation, EXCEPT[relation.name])));
+    replica.read((select) => {
+      for (const [relation, own] of rows) sameRows(relation, own, select(selectOf(relation, EXCEPT[relation.name])));
+    });
   };
   const twin: MirrorTwin = {
     limits: POSTGRES_LIMITS,
@@ -212,23 +218,22 @@ function printable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, printable(each)]));
 }
 
-/** Records the tables that statements write, read from their SQL. */
+/** Records the tables that statements write. */
 function recordWrites({ prepare }: MirrorFile) {
   const tables = new Set<string>();
   return {
     tables,
     prepare: ((name, text) => {
       const statement = prepare(name, text);
-      for (const [, table = ''] of statement.source.matchAll(/\b(?:insert into|update|delete from)\s+"?(\w+)/gi))
-        tables.add(table);
+      for (const table of tablesWrittenBy(statement)) tables.add(table);
       return statement;
     }) as MirrorFile['prepare'],
   };
 }
 
 /** Includes keys that SQLite has not flushed yet, because PostgreSQL writes each commit in its own transaction. */
-function rowsInFile({ connection, noted }: MirrorFile, relation: MirrorRelation): Row[] {
-  const rows = connection.prepare(selectOf(relation, EXCEPT[relation.name])).all() as Row[];
+function rowsInFile({ prepare, noted }: MirrorFile, relation: MirrorRelation): Row[] {
+  const rows = prepare(selectOf(relation, EXCEPT[relation.name])).all() as Row[];
   if (relation.name !== 'seen_pages') return rows;
   const waiting = noted.pages.map(({ envId, stream, readNumber, keys }): Row => {
     return { env_id: envId, stream, read_number: readNumber, keys };
@@ -236,15 +241,17 @@ function rowsInFile({ connection, noted }: MirrorFile, relation: MirrorRelation)
   return [...rows, ...waiting];
 }
 
-function environmentsOf({ connection }: MirrorFile): string[] {
-  return connection.prepare('select env_id from mirror_environments').pluck().all() as string[];
+function environmentsOf({ prepare }: MirrorFile): string[] {
+  return prepare('select env_id from mirror_environments')
+    .all()
+    .map((row) => (row as { env_id: string }).env_id);
 }
 
 /**
  * SQLite advances its clock past those of all environments, PostgreSQL past that of its own. The times are equal if the
  * machine's clock never moves back.
  */
-function monotonicClock({ connection }: MirrorFile, now: Instant): Instant {
-  const last = connection.prepare('select max(mirrored_at) from mirror_environments').pluck().get();
+function monotonicClock({ prepare }: MirrorFile, now: Instant): Instant {
+  const { last } = prepare('select max(mirrored_at) as last from mirror_environments').get() as { last: unknown };
   return typeof last === 'string' && last >= now ? after(last) : now;
 }

@@ -40,15 +40,18 @@ interface Place {
   readonly programs: string;
 }
 
-/** Starts a server on a free loopback port. It also stops when the process ends. */
-export async function startServer(): Promise<OwnServer> {
+/**
+ * Starts a server on a free loopback port. It also stops when the process ends. `settings` are set besides those of all
+ * test servers.
+ */
+export async function startServer(settings: readonly string[] = []): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-postgres-'));
   writeFileSync(join(folder, 'password'), PASSWORD);
   giveToAnyone(folder);
   const place = { folder, data: join(folder, 'data'), programs: programsFor(folder) };
   const forget = atExit(() => removeServer(place));
   const port = await freePort();
-  await initialise(place, port);
+  await initialise(place, [...SETTINGS, ...settings, `port=${port}`]);
   const start = () => startAt(place);
   await start();
   return {
@@ -62,10 +65,10 @@ export async function startServer(): Promise<OwnServer> {
   };
 }
 
-async function initialise(place: Place, port: number): Promise<void> {
+async function initialise(place: Place, settings: readonly string[]): Promise<void> {
   const login = [`--username=${USER}`, `--pwfile=${join(place.folder, 'password')}`, '--auth=scram-sha-256'];
-  const settings = [...SETTINGS, `port=${port}`].map((setting) => `--set=${setting}`);
-  await call(place, 'initdb', ...login, '--encoding=UTF8', '--locale=C', '--no-sync', ...settings);
+  const set = settings.map((setting) => `--set=${setting}`);
+  await call(place, 'initdb', ...login, '--encoding=UTF8', '--locale=C', '--no-sync', ...set);
 }
 
 async function startAt(place: Place): Promise<void> {
