@@ -15,7 +15,7 @@ export type RoundReason =
   | 'fewer-requests' // looking up the marked rows would take more requests than a scan (R18, R22)
   | 'increment' // the feeds, or the marked rows
   | 'snapshot' // the stream can only be read whole
-  | 'window'; // the histories of tests that have new executions
+  | 'window'; // the histories that are due
 
 export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp' | 'clock'>;
 
@@ -132,7 +132,7 @@ export interface LookupRead {
    * - `marked`: marked rows (R18, R22)
    * - `unshown`: marked rows that these reads did not return, or parents whose rows they did not return; looked up in
    *   the parent's list (R13, R18)
-   * - `tests`: the histories of tests with new executions (R22)
+   * - `tests`: the histories that are due (R13, R22)
    * - `rejected`: rejected rows (R20)
    * - `suspect`: rows that a verification found to differ, one step per chunk
    */
@@ -146,8 +146,8 @@ export interface LookupRead {
   /** The chunk's ids with uncleared marks (R13, R18); of suspect and rejected rows, those not yet returned. */
   readonly pendingIds: readonly string[];
   readonly variant: number;
-  /** The number of the chunk's first read; a waiting scan may resume between two variants (R9). */
-  readonly firstRead: number;
+  /** The number of the chunk's first read; a waiting scan may resume between two variants (R9). 0 if unknown. */
+  readonly firstRead?: number;
   /**
    * Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). Histories
    * last read before it are due by age (R13).
@@ -183,9 +183,13 @@ interface HistoryRead {
   readonly mirroredAt: Instant;
   /** Whether the last try read it, so a 404 is news (R15). */
   readonly wasRead: boolean;
-  /** The latest start time on its committed pages, where it restarts; null before its first page. */
-  readonly through: Instant | null;
-  readonly gaps: readonly HistoryGap[];
+  /** The run in which the read began; when it restarts, it does not begin again (R20). */
+  readonly run?: number;
+  /** Before this read, the history was known up to here (`DueTest`); null if nothing was. */
+  readonly known?: Instant | null;
+  /** The latest start time on its committed pages, where it restarts; null before the first one. */
+  readonly through?: Instant | null;
+  readonly gaps?: readonly HistoryGap[];
 }
 
 /** A period of a history that was never read and that the service no longer returns. */

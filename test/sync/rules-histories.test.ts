@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { execute, type Item, putTest } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { newScene, type Scene } from '../support/scene.ts';
+import { failAt, newScene, removeHooks, type Scene } from '../support/scene.ts';
 
 const ONLY_HISTORIES = { only: ['tests', 'test_executions'], history: true } as const;
 
@@ -111,15 +111,92 @@ test('rejected executions are read again once per round, so a round ends however
   const scene = newScene();
   await scene.mirrored.sync({ only: ['tests', 'latest_test_executions'] });
   const sync = () => scene.mirrored.sync({ only: ['test_executions'], maxRequests: 3 });
-  scene.world.transformPage = (page) => ({
-    ...page,
-    items: (page.items as Item[]).map((item) => ('sub_type' in item ? { ...item, status: 7 } : item)),
-  });
+  scene.world.transformPage = (page) => ({ ...page, items: breakStatus(page.items as Item[], () => true) });
   const statuses: string[] = [];
   for (let run = 0; run < 4; run++) statuses.push(streamSummary(await sync(), 'test_executions').status);
   expect(statuses).toContain('done');
 });
 
+const breakStatus = (items: readonly Item[], isBroken: (item: Item) => boolean): Item[] =>
+  items.map((item) => ('sub_type' in item && isBroken(item) ? { ...item, status: 7 } : item));
+
+test('an execution rejected before its history started over stays rejected until it is accepted (R20)', async () => {
+  const scene = executedAgo(80, 70, 60, 50, 40, 30, 20);
+  scene.world.transformPage = (page) => ({
+    ...page,
+    items: breakStatus(page.items as Item[], ({ id }) => id === '80 days ago'),
+  });
+  await scene.mirrored.sync({ only: ['tests', 'latest_test_executions'] });
+  const statuses: string[] = [];
+  for (let run = 0; run < 4; run++) {
+    scene.world.cursorEpoch += 1;
+    statuses.push((await scene.mirrored.sync({ only: ['test_executions'], pageSize: 2, maxRequests: 3 })).status);
+  }
+  expect(statuses).toEqual(['stopped', 'stopped', 'stopped', 'problems']);
+  expect(scene.mirrored.rows('select reason from rejected_rows')).toHaveLength(1);
+  removeHooks(scene);
+  scene.world.advance(HOUR);
+  expect((await scene.mirrored.sync({ history: true })).status).toBe('done');
+  expect(executionIds(scene, 't1')).toContain('80 days ago');
+});
+
+test('a gap ends where the last resumption found the lookback (R22)', async () => {
+  const scene = executedAgo(89.5, 89, 88.5, 87, 86, 50);
+  const { mirrored, world } = scene;
+  const sync = (maxRequests?: number) =>
+    mirrored.sync({ only: ['test_executions'], pageSize: 1, ...(maxRequests ? { maxRequests } : {}) });
+  await mirrored.sync({ only: ['tests', 'latest_test_executions'] });
+  await sync(3);
+  for (const days of [1.25, 2]) {
+    world.advance(days * DAY);
+    failAt(scene, 'executions', 1, 'restart-read');
+    await sync(days < 2 ? 2 : undefined);
+  }
+  const gaps = mirrored.rows('select gap_from, gap_to from test_execution_gaps');
+  expect(gaps).toEqual([{ gap_from: startOf(scene, '89 days ago'), gap_to: expect.any(String) }]);
+  expect(String(gaps[0]?.['gap_to']) > DAYS_AGO(scene, 90.1)).toBe(true);
+});
+
+test('a history that cannot be read uses up its tries over several runs, then others are read (R24)', async () => {
+  const scene = newScene((env) => {
+    for (const id of ['t1', 't2', 't3']) putTest(env, id, null);
+  });
+  const { mirrored, world } = scene;
+  await mirrored.sync({ only: ['tests', 'latest_test_executions'] });
+  world.failing = { path: 'e1/tests/t1/executions', tries: 6 };
+  for (let run = 0; run < 8; run++) {
+    await mirrored.sync({ only: ['test_executions'], pageSize: 50, maxRequests: 4 });
+    world.advance(2 * HOUR);
+  }
+  expect(mirrored.rows('select test_id from test_readings order by 1')).toEqual([{ test_id: 't2' }, { test_id: 't3' }]);
+});
+
+test.each(['halve-page', 'restart-read'] as const)(
+  'a history that starts over because of %s resumes at the last start time it has read (R7, R24)',
+  async (recovery) => {
+    const days = Array.from({ length: 400 }, (_, n) => 80 - n / 8);
+    const scene = executedAgo(...days);
+    failAt(scene, 'executions', 3, recovery);
+    await scene.mirrored.sync({ only: ['tests', 'test_executions'], pageSize: 100 });
+    const asked = scene.mirrored.requests('executions').map(({ query }) => String(query['start_time_from']));
+    expect(new Set(asked).size).toBe(2);
+    expect(asked.at(-1)).toBe(startOf(scene, '55.125 days ago'));
+    expect(executionIds(scene, 't1')).toHaveLength(400);
+  },
+);
+
+test('a history makes progress although its cursors expire every few pages (R7)', async () => {
+  const scene = executedAgo(...Array.from({ length: 40 }, (_, n) => 80 - n));
+  let pages = 0;
+  scene.world.beforeRequest = () => {
+    if (++pages % 3 === 0) scene.world.cursorEpoch += 1;
+  };
+  expect((await scene.mirrored.sync({ only: ['tests', 'test_executions'], pageSize: 3 })).status).toBe('done');
+  expect(executionIds(scene, 't1')).toHaveLength(40);
+});
+
 function startOf({ mirrored }: Scene, id: string): unknown {
   return mirrored.rows('select start_time from test_executions where id = ?', id)[0]?.['start_time'];
 }
+
+const DAYS_AGO = ({ world }: Scene, days: number): string => new Date(world.nowMs - days * DAY * 1000).toISOString();

@@ -1,8 +1,9 @@
 import type { HistoryGap, Read } from '../checkpoint.ts';
 import { type Context, isFuture } from '../context.ts';
+import type { DecodedPage } from '../decode/decode.ts';
 import type { DueTest } from '../ports/destination.ts';
 import { LOOKBACK_DAYS } from '../read-api.ts';
-import { addDays, type Instant, laterOf } from '../time/instant.ts';
+import { addDays, type Instant, laterOf, parseInstant } from '../time/instant.ts';
 
 /** How many days late executions may be reported (R22). */
 const LATE_DAYS = 7;
@@ -10,6 +11,7 @@ const LATE_DAYS = 7;
 interface HistoryWindow {
   /** `start_time_from`; null without a server time, when the service decides (R1). */
   readonly opens: Instant | null;
+  readonly known: Instant | null;
   readonly gaps: readonly HistoryGap[];
 }
 
@@ -20,24 +22,28 @@ export function historyWindow(due: DueTest, times: WindowTimes): HistoryWindow {
   // Like a watermark, a reading time in the future is not trusted (R1).
   const readAt = isFuture(due.readAt, times.serverTime) ? null : due.readAt;
   const since = readAt === null || due.hasRejected ? null : addDays(readAt, -LATE_DAYS);
-  return windowSince(since, readAt ?? due.knownFrom, times);
+  const known = readAt ?? due.knownFrom;
+  return { known, ...windowSince(since, known, times) };
 }
 
 /**
  * A history's read as it starts over: from the last start time that it has read. So a history longer than a run makes
  * progress, however often its cursor or its bound expires (R6). It keeps its date, because executions that are reported
- * late may start before (R22). Null if the read has to start at its beginning.
+ * late may start before (R22). Null for any other read, and without a server time.
  */
 export function resumedHistory(read: Read, times: WindowTimes): Read | null {
   const { history, at, query } = read;
-  if (history === null || history.through === null || at === null) return null;
-  const { opens, gaps } = windowSince(history.through, history.through, times);
+  const opened = query['start_time_from'];
+  if (history === null || at === null || opened === undefined) return null;
+  const { known = null, through = null, gaps = [] } = history;
+  const { opens, gaps: added } = windowSince(through ?? String(opened), through ?? known, times);
   if (opens === null) return null;
   return {
     ...read,
     cursor: null,
     query: { ...query, start_time_from: opens },
-    history: { ...history, gaps: [...history.gaps, ...gaps] },
+    // A later gap from the same time covers the earlier one.
+    history: { ...history, gaps: [...gaps.filter(({ from }) => from !== added[0]?.from), ...added] },
   };
 }
 
@@ -46,7 +52,7 @@ function windowSince(
   since: Instant | null,
   known: Instant | null,
   { serverTime, newestReading }: WindowTimes,
-): HistoryWindow {
+): Pick<HistoryWindow, 'opens' | 'gaps'> {
   if (serverTime === null || newestReading === null) return { opens: null, gaps: [] };
   const earliest = addDays(serverTime, -LOOKBACK_DAYS);
   const shownFrom = addDays(newestReading, -LOOKBACK_DAYS);
@@ -54,4 +60,19 @@ function windowSince(
     opens: since === null ? earliest : laterOf(earliest, since),
     gaps: known !== null && known < shownFrom ? [{ from: known, to: shownFrom }] : [],
   };
+}
+
+/** A history is read in the order of its start times. A read that gets on may be restarted as often as before (R7). */
+export function withHistoryProgress(read: Read, { rows, rejected }: DecodedPage): Read {
+  const { history } = read;
+  if (history === null) return read;
+  const last = [rows.at(-1)?.row['start_time'], startTimeOf(rejected.at(-1)?.payload)];
+  const through = last.reduce<string>((latest, at) => laterOf(latest, String(at ?? '')), history.through ?? '');
+  const isOn = through > (history.through ?? '');
+  return isOn ? { ...read, restarts: 0, history: { ...history, through } } : read;
+}
+
+/** The start time of an execution that could not be stored. */
+function startTimeOf(payload = '{}'): Instant | null {
+  return parseInstant(String(JSON.parse(payload)?.start_time));
 }

@@ -89,8 +89,8 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
     return fetchFirst(checkpoint, { as: step.as, path: stream.path, query: step.query }, context);
   }
   if (step.ids.length === 0) return { do: 'look-up', lookup: step, checkpoint };
-  const firstRead = step.variant === 0 ? round.reads + 1 : step.firstRead;
-  const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1, firstRead }, ...rest] });
+  const first = step.variant === 0 ? { firstRead: round.reads + 1 } : {};
+  const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1, ...first }, ...rest] });
   return fetchFirst(counted, lookupPlan(stream, step, context), context);
 }
 
@@ -125,7 +125,7 @@ function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const limit = Number(read.query['limit']);
   const maxRows = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
   if (limit <= maxRows) return fetch(checkpoint);
-  const restart = { ...restarted(read, context), query: { ...read.query, limit: pageLimitOf(checkpoint, context) } };
+  const restart = restarted(read, context, pageLimitOf(checkpoint, context));
   return { do: 'forget', checkpoint: withRead(checkpoint, restart), which: read.number };
 }
 
@@ -183,7 +183,7 @@ export function lookUpHistory(
   const step = currentLookup(checkpoint.round);
   const rest = checkpoint.round.steps.slice(1);
   if (due === null) return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
-  const { opens, gaps } = historyWindow(due, context);
+  const { opens, ...window } = historyWindow(due, context);
   const query = {
     ...(opens === null ? {} : { start_time_from: opens }),
     order_by: 'start_time',
@@ -192,7 +192,7 @@ export function lookUpHistory(
   };
   const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
   const wasRead = due.readAt !== null && due.hasFailed === 0;
-  const history = { testId: due.id, mirroredAt: due.mirroredAt, wasRead, through: null, gaps };
+  const history = { testId: due.id, mirroredAt: due.mirroredAt, wasRead, run: context.run, ...window };
   const asking = withRound(checkpoint, { steps: [{ ...step, ids: [due.id] }, ...rest] });
   return fetchFirst(asking, { as: 'tests', path, query, history }, context);
 }

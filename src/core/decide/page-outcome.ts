@@ -6,6 +6,7 @@ import type { PageCommit } from '../ports/destination.ts';
 import type { Row, Stream } from '../stream.ts';
 import { addSeconds } from '../time/instant.ts';
 import { fillTypedRows } from './fill-typed-rows.ts';
+import { withHistoryProgress } from './history-window.ts';
 import { asDeletion, changeMarks } from './marks.ts';
 import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import type { PageEffect, PageInput } from './page-input.ts';
@@ -245,16 +246,9 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serve
       steps,
       pages,
       scanPages,
-      read: { ...withoutFailures(withProgress(round.read, decoded)), cursor: page.nextCursor },
+      read: { ...withoutFailures(withHistoryProgress(round.read, decoded)), cursor: page.nextCursor },
     });
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, scanPages, read: null });
-}
-
-/** A history is read in the order of its start times. */
-function withProgress(read: Read, { rows }: DecodedPage): Read {
-  const through = rows.at(-1)?.row['start_time'];
-  if (read.history === null || typeof through !== 'string') return read;
-  return { ...read, history: { ...read.history, through } };
 }
 
 /** Whether a lookup returns a row that the reads did not (R12), or lacks one that the token may not see (R18). */

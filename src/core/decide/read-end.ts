@@ -36,13 +36,13 @@ function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverT
   const at = readAt(read, serverTime);
   return at === null
     ? { unreadHistory: { testId: history.testId, pageLimit: null } }
-    : { historyRead: { ...history, readAt: at, since: read.restartRun } };
+    : { historyRead: { gaps: [], ...history, readAt: at, since: history.run ?? read.restartRun } };
 }
 
 /** The rows of the current chunk that its reads did not return; after a confirmation, all reads of the round (R13). */
 function sweptBy(
   { key, parent }: Stream,
-  { about, ids, firstRead }: LookupRead,
+  { about, ids, firstRead = 0 }: LookupRead,
   { round: { read }, waitingScan }: ReadCheckpoint,
   { serverTime }: Context,
 ): NonNullable<PageCommit['sweptRows']> {

@@ -179,7 +179,7 @@ function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision 
   const { read } = checkpoint.round;
   const attempt = nextAttempt('halve-page', attemptsOf(read, context));
   if (attempt === null) return null;
-  const again = { ...restarted(read, context), halvedRun: context.run, query: { ...read.query, limit: attempt.limit } };
+  const again = { ...restarted(read, context, attempt.limit), halvedRun: context.run };
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 

@@ -67,9 +67,13 @@ export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: 
   return { ...checkpoint, round: { ...round, reads, firstConfirmation, read: newRead(plan, reads, context) } };
 }
 
-/** The same read from its first page, starting now, with all its tries. A history resumes where it was. */
-export function restarted(read: Read, context: Pick<Context, 'serverTime' | 'newestReading'>): Read {
-  const again = withoutFailures(read);
+/** The same read from its first page, starting now, with all its tries. A history resumes where it stopped. */
+export function restarted(
+  read: Read,
+  context: Pick<Context, 'serverTime' | 'newestReading'>,
+  limit = Number(read.query['limit']),
+): Read {
+  const again = withoutFailures({ ...read, query: { ...read.query, limit } });
   return resumedHistory(again, context) ?? { ...again, cursor: null, at: context.serverTime };
 }
 

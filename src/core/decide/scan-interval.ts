@@ -29,10 +29,10 @@ export function nextScanAt(
  */
 export function staleHistoriesBefore(
   { histories: { count, latestReadAt } }: Pick<RoundFacts, 'histories'>,
-  { latestServerTime, options: { fullEveryDays } }: Pick<Context, 'latestServerTime' | 'options'>,
+  { serverTime, latestServerTime, options: { fullEveryDays } }: Omit<Context, 'run' | 'cycle' | 'limits'>,
 ): Instant | null {
-  if (latestServerTime === null) return null;
-  const before = addSeconds(latestServerTime, -intervalSeconds(count, fullEveryDays));
+  if (serverTime === null || latestServerTime === null) return null;
+  const before = earlierOf(serverTime, addSeconds(latestServerTime, -intervalSeconds(count, fullEveryDays)));
   const isShown = latestReadAt !== null && latestReadAt >= before && !isFuture(latestReadAt, latestServerTime);
   return isShown ? null : before;
 }

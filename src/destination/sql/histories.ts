@@ -23,7 +23,7 @@ export function* noteHistoryRead(
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
   yield* upsert(scope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
   const unread = gaps.map(({ from, to }) => ({ test_id: testId, gap_from: from, gap_to: to }));
-  yield* upsert(scope, testExecutionGaps, unread, { conflict: 'ignore' });
+  yield* upsert(scope, testExecutionGaps, unread);
 }
 
 /** Deletes rejected rows that this read of the history did not return, or whose test's history is not read (R20). */

@@ -177,8 +177,8 @@ export function* dueTests(scope: MirrorScope, { limit, run, fresh }: DueTestsQue
 
 /**
  * A test is due if it was never read, if its latest execution has changed since, by age (R13), or if it has rejected
- * rows (R20). Tests that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the
- * key, which is the order of the tables joined to it.
+ * rows (R20). Tests that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite
+ * follow the key, which is the order of the tables joined to it.
  */
 function dueTestsSql({ dialect }: MirrorScope): string {
   const test = dialect.field('payload', 'test_id');

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Checkpoint, LookupRead, ReadStep, Round, RoundCheckpoint } from '../../../src/core/checkpoint.ts';
 import { lookUp, lookUpHistory } from '../../../src/core/decide/next-step.ts';
+import { restarted } from '../../../src/core/decide/round.ts';
 import type { Backlog, DueTest } from '../../../src/core/ports/destination.ts';
 import { addDays } from '../../../src/core/time/instant.ts';
-import { ask, checkpoint, context, inRound, round, streamOf, T, walk } from '../setup.ts';
+import { ask, checkpoint, context, inRound, read, round, streamOf, T, walk } from '../setup.ts';
 
 const REST = walk('upserts');
 const under = (readStep: ReadStep, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): RoundCheckpoint =>
@@ -174,6 +175,17 @@ describe('the history of a test with new executions (R22)', () => {
     ['was never read or seen', {}, null],
   ])('only a period that the service no longer shows is a gap: the test %s', (_, given, gap) => {
     expect(reads(due(given)).read?.history?.gaps).toEqual(gap === null ? [] : [gap]);
+  });
+
+  test('a read that an earlier build began, without its progress, continues and can start over', () => {
+    const begun = read({
+      as: 'tests',
+      query: { start_time_from: OPENS, limit: 9 },
+      history: { testId: 't/1', mirroredAt: T, wasRead: false },
+    });
+    expect(restarted(begun, context())).toMatchObject({ cursor: null, query: { start_time_from: OPENS } });
+    const later = context({ serverTime: addDays(T, 9) });
+    expect(restarted(begun, later).query['start_time_from']).toBe(addDays(OPENS, 9));
   });
 
   test('the lookup ends if no test is due', () => {

@@ -52,3 +52,9 @@ test('a history that was read in this run is not due by age, whatever the interv
     fresh: { from: T, until: addSeconds(T, 3600) },
   });
 });
+
+test('with --full-every 0, latest executions that this run has read show what is due (R13, R22)', () => {
+  const facts = { histories: { count: 7, latestReadAt: T } };
+  const given = { latestServerTime: addSeconds(T, 1), options: { fullEveryDays: 0 } };
+  expect(staleHistoriesBefore(facts, context(given))).toBeNull();
+});
