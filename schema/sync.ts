@@ -70,7 +70,7 @@ export const syncRuns = table(
     full: flag('1 if it, and every earlier run of its cycle, had `--full`').notNull().default(0),
     /** R13. */
     full_every: text('its `--full-every`: `auto` or a number of days; NULL for a repair'),
-    /** The next run continues the cycle, after `failed` only for long lists (R6). NULL once a run has ended the cycle. */
+    /** R6. NULL once a later run has ended the cycle. */
     left_over: text(
       'what was left when the requests or the quota were spent: `unread` streams, or only streams that had `failed`; else NULL',
       { enum: ['unread', 'failed'] },

@@ -12,7 +12,7 @@ import type {
   RunReach,
   StreamRun,
 } from '../src/core/ports/state-store.ts';
-import { continuesCycle, type LastAttempt, type LastRun } from '../src/core/schedule/cycle.ts';
+import { continuesCycle, type LastAttempt, type LastRun, owesTurn } from '../src/core/schedule/cycle.ts';
 import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
 import {
@@ -70,21 +70,22 @@ export function* beginRun(
 }
 
 /** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
-export function* joinCycle({ id, envIds, streams, now, full, fullEvery }: CycleQuery): StateStatements<JoinedRun> {
-  const last = yield* loadLastRun({ id, envIds, streams });
-  const attempts = last?.leftOver === 'failed' ? yield* loadLastTries({ id, envIds, streams }) : new Map();
-  const isContinued = last !== null && continuesCycle(last, { now, full }, [...attempts.values()].flat());
-  const cycle = isContinued ? last.cycle : id;
+export function* joinCycle({ id, envIds, now, full, ...query }: CycleQuery): StateStatements<JoinedRun> {
+  const last = yield* loadLastRun({ id, envIds, streams: query.streams });
+  const mayOwe = last?.leftOver === 'failed';
+  const attempts = mayOwe ? yield* loadLastTries({ id, envIds, streams: query.selected }) : new Map();
+  const owes = last !== null && owesTurn(last, [...attempts.values()].flat());
+  const cycle = last !== null && continuesCycle(last, { now, full, owes }) ? last.cycle : id;
   const allFull = full && (cycle === id || last?.full === true);
-  yield update(syncRuns, { cycle_id: cycle, full: Number(allFull), full_every: fullEvery }, eq(syncRuns.id, id));
-  return { id, cycle, afterStop: last !== null && last.leftOver !== null };
+  yield update(syncRuns, { cycle_id: cycle, full: Number(allFull), full_every: query.fullEvery }, eq(syncRuns.id, id));
+  return { id, cycle, afterStop: last !== null && last.leftOver !== null, owesTurn: owes };
 }
 
 /** Takes one index lookup per stream of each environment, however long the log is. */
 function* loadLastRun({ id, envIds, streams }: RunReach): StateStatements<LastRun | null> {
   if (envIds.length === 0 || streams.length === 0) return null;
   const { rows } = yield sql`${eachStream({ envIds, streams })}
-    select r.cycle_id, r.left_over, r.full, began.server_time, (
+    select r.id, r.cycle_id, r.left_over, r.full, began.server_time, (
       select min(f.id) from ${syncRuns} f
       where f.id between r.cycle_id and r.id and f.cycle_id = r.cycle_id and f.left_over = 'failed'
     ) failed_since from ${syncRuns} r
@@ -94,11 +95,19 @@ function* loadLastRun({ id, envIds, streams }: RunReach): StateStatements<LastRu
     )) from e cross join n)`;
   const [last] = rows as unknown as readonly LastRunRow[];
   if (last === undefined) return null;
-  const { cycle_id: cycle, left_over: leftOver, full, server_time: cycleBeganAt, failed_since: failedSince } = last;
-  return { cycle, leftOver, full: full === 1, cycleBeganAt, failedSince };
+  const {
+    id: run,
+    cycle_id: cycle,
+    left_over: leftOver,
+    full,
+    server_time: cycleBeganAt,
+    failed_since: failedSince,
+  } = last;
+  return { run, cycle, leftOver, full: full === 1, cycleBeganAt, failedSince };
 }
 
-interface LastRunRow extends Pick<typeof syncRuns.$inferSelect, 'cycle_id' | 'left_over' | 'full' | 'server_time'> {
+interface LastRunRow
+  extends Pick<typeof syncRuns.$inferSelect, 'id' | 'cycle_id' | 'left_over' | 'full' | 'server_time'> {
   readonly failed_since: number | null;
 }
 

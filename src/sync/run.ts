@@ -103,7 +103,7 @@ async function open(ports: RunPorts, options: RunOptions, state: RunState): Prom
   state.mirror = mirror;
   await mirror.state.claimMirror(options.baseUrl);
   const id = await mirror.state.beginRun(state.startedAt, 'sync');
-  const run = { id, cycle: id, afterStop: false };
+  const run = { id, cycle: id, afterStop: false, owesTurn: false };
   state.run = run;
   return { mirror, run };
 }
@@ -133,7 +133,8 @@ async function readAll(
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
   const { catalogue } = options;
-  const session = { ports: { ...ports, source }, context, mirror, catalogue, streams, concurrency, late };
+  const { owesTurn } = run;
+  const session = { ports: { ...ports, source }, context, mirror, catalogue, streams, concurrency, late, owesTurn };
   try {
     await syncEnvironments(session, state.environments, state.reached);
   } catch (error) {
@@ -158,7 +159,7 @@ interface CycleEntry {
 
 async function join(
   { source }: RunPorts,
-  { full, fullEveryDays, catalogue }: RunOptions,
+  { full, fullEveryDays, catalogue, streams }: RunOptions,
   state: RunState,
   { mirror, run: { id } }: OpenedRun,
 ): Promise<CycleEntry> {
@@ -168,7 +169,13 @@ async function join(
     streams: catalogue.map((stream) => stream.name),
   };
   const now = source.times().serverTime;
-  const run = await mirror.state.joinCycle({ ...where, now, full, fullEvery: String(fullEveryDays) });
+  const run = await mirror.state.joinCycle({
+    ...where,
+    selected: streams.map(({ name }) => name),
+    now,
+    full,
+    fullEvery: String(fullEveryDays),
+  });
   state.run = run;
   const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
   const late = tries.map(([envId, attempts]) => [envId, new Map(lateStreams(attempts))] as const);

@@ -22,12 +22,12 @@ export async function resultOf(streamSync: Promise<StreamOutcome>): Promise<Stre
   }
 }
 
-/** Why a list has failed that is longer than a run, and whose cursor does not live until the next one. */
-export function outlived(expired: SyncError | null, stopped: SyncError | null): SyncError | null {
+/** Why a list has failed whose cursor had expired, if the run was stopped before it was read again; else null (R6). */
+export function expiredCursorError(expired: SyncError | null, stopped: SyncError | null): SyncError | null {
   const option =
     stopped?.recovery === 'budget' ? '--max-requests' : stopped?.recovery === 'quota' ? '--max-wait' : null;
   if (expired === null || option === null) return null;
-  const text = `Its cursor expired between two runs, and one run is too short to read it from the start: raise ${option}, or sync more often. It is read after all others.`;
+  const text = `Its cursor expired between two runs, and this run ended before the list did: raise ${option}, or sync more often. Until then, it is read last.`;
   return new SyncError('stream', text, { cause: expired });
 }
 

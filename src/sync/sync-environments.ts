@@ -7,7 +7,7 @@ import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import type { RunPorts } from './ports.ts';
 import { createStreamCounter, type StreamCounter, type StreamCounters } from './stream-counter.ts';
-import { outlived, resultOf, summaryOf } from './stream-summary.ts';
+import { expiredCursorError, resultOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
 import { type StreamSync, syncStream } from './sync-stream.ts';
 
@@ -21,6 +21,8 @@ export interface SyncSession {
   readonly concurrency: number;
   /** The streams that go last, by environment (R6). */
   readonly late: LateStreams;
+  /** Whether the long ones of them come first (R6). */
+  readonly owesTurn: boolean;
   context(): Context;
 }
 
@@ -49,17 +51,18 @@ export async function syncEnvironments(
   environments: readonly ListedEnvironment[],
   progress: RunProgress,
 ): Promise<void> {
-  const queue = new PQueue({ concurrency: session.concurrency });
   const environmentsWork: EnvironmentsWork = {
-    session: session,
+    session,
     reached: progress,
-    queue,
+    queue: new PQueue({ concurrency: session.concurrency }),
     tasks: new Map(),
     unended: new Map(),
     awaitingScan: new Set(),
     reported: new Set(),
     stopped: null,
   };
+  const long = longStreams(environments, session.streams, session.late);
+  if (session.owesTurn) await syncLong(environmentsWork, long);
   await inTurn(environmentsWork, environments, async (environment) => {
     const first = await session.mirror.state.unfinishedStreams(environment.id, session.context().cycle);
     const late = lateIn(session, environment);
@@ -68,11 +71,11 @@ export async function syncEnvironments(
   });
   await inTurn(environmentsWork, environments, async (environment) => {
     const late = lateIn(session, environment);
-    const streams = session.streams.filter(({ name }) => !late.has(name));
-    await continueStreams(environmentsWork, environment, streams);
+    const onTime = session.streams.filter(({ name }) => !late.has(name));
+    await continueStreams(environmentsWork, environment, onTime);
     if (late.size === 0) environmentsWork.tasks.delete(environment.id);
   });
-  await syncLate(environmentsWork, environments);
+  await syncLate(environmentsWork, environments, long);
   for (const end of environmentsWork.unended.values()) await end();
   progress.notReached = environments.length * session.streams.length - progress.summaries.size;
   progress.heldElsewhere = await heldElsewhere(session, environments, progress);
@@ -84,26 +87,33 @@ function lateIn({ late }: SyncSession, { id }: ListedEnvironment): ReadonlySet<S
   return new Set(late.get(id)?.keys());
 }
 
-/**
- * Reads the late streams and their dependents. Those that got pages when they were last tried may only lack requests:
- * they are read one by one, the least recently tried first (R6).
- */
-async function syncLate(work: EnvironmentsWork, environments: readonly ListedEnvironment[]): Promise<void> {
+type LongStreams = ReturnType<typeof longStreams<ListedEnvironment, Stream>>;
+
+/** Reads the late streams and their dependents, the long lists last (R6). */
+async function syncLate(
+  work: EnvironmentsWork,
+  environments: readonly ListedEnvironment[],
+  long: LongStreams,
+): Promise<void> {
   const { session, reached } = work;
   if (work.stopped !== null) return;
   reached.leftOver = 'failed';
-  const long = longStreams(environments, session.streams, session.late);
   const longKeys = new Set(long.map(({ environment, stream }) => streamKey(environment, stream)));
   await inTurn(work, environments, (environment) => {
-    const isShort = ({ name }: Stream): boolean => !longKeys.has(streamKey(environment, { name }));
-    const short = session.streams.filter((stream) => lateIn(session, environment).has(stream.name) && isShort(stream));
+    const isShort = (stream: Stream): boolean => !longKeys.has(streamKey(environment, stream));
+    const late = lateIn(session, environment);
+    const short = session.streams.filter((stream) => late.has(stream.name) && isShort(stream));
     const reading = withDependents(session.streams, new Set(short.map(({ name }) => name)));
     return continueStreams(work, environment, reading.filter(isShort));
   });
-  for (const { environment, stream } of long) {
-    if (work.stopped !== null) break;
-    await continueStreams(work, environment, withDependents(session.streams, new Set([stream.name])));
-  }
+  // The least recently tried one keeps its place: the next run reads it first.
+  await syncLong(work, long.toReversed());
+}
+
+async function syncLong(work: EnvironmentsWork, long: LongStreams): Promise<void> {
+  for (const { environment, stream } of long)
+    if (work.stopped === null)
+      await continueStreams(work, environment, withDependents(work.session.streams, new Set([stream.name])));
 }
 
 /** Reads these streams, except those that have already failed in this run. */
@@ -206,7 +216,7 @@ async function go(
   const scanError = stream.method === 'window' ? null : streamSync.skipped.first;
   // A failed scan is how the stream ended, even if the run stops before the stream continues (R9). So is a list that
   // started over because its cursor had expired, if the run's requests do not reach its end (R6).
-  const failure = isStopped ? (scanError ?? outlived(streamSync.skipped.expired, result.error)) : null;
+  const failure = isStopped ? (scanError ?? expiredCursorError(streamSync.skipped.expiredCursor, result.error)) : null;
   const ending = failure === null ? result : { rest: null, error: failure };
   const hasOnlySkipped = ending.error !== null && ending.error === scanError;
   if (hasOnlySkipped) work.awaitingScan.add(key);
@@ -253,7 +263,7 @@ function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stre
     prefix: [environment.id],
     counter,
     concurrency: work.session.concurrency,
-    skipped: { first: null, count: 0, expired: null },
+    skipped: { first: null, count: 0, expiredCursor: null },
     context: () => inEnvironment(context(), environment.id),
     continueOrStop() {
       if (work.stopped !== null) throw work.stopped;

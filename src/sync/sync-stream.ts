@@ -40,7 +40,7 @@ interface SkippedReads {
   first: SyncError | null;
   count: number;
   /** Why the current list started over: its cursor was issued to an earlier run and has expired. Null if none did. */
-  expired: SyncError | null;
+  expiredCursor: SyncError | null;
 }
 
 /** How a stream ended. `lost`: it is unavailable, though it was live before (R15). */
@@ -192,7 +192,7 @@ async function syncPage(
     if (step.request.cursor === null) visitedCursors.clear();
     const next = await takePage(sync, { checkpoint, page, visitedCursors, markableStreams });
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
-    if (!page.hasMore) skipped.expired = null;
+    if (!page.hasMore) skipped.expiredCursor = null;
     return next;
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
@@ -207,7 +207,7 @@ async function syncPage(
     if (recovered.outcome === 'fail') throw advisedError;
     const { cursor, history } = checkpoint.round.read;
     const isOld = cursor !== null && history === null && !visitedCursors.has(cursor);
-    if (error.recovery === 'restart-read' && isOld) skipped.expired = error;
+    if (error.recovery === 'restart-read' && isOld) skipped.expiredCursor = error;
     if (recovered.outcome === 'skip') {
       skipped.first ??= advisedError;
       skipped.count += 1;

@@ -132,7 +132,7 @@ async function readByLoop(work: RepairWork, streamContext: StreamContext): Promi
   const { environment, stream, source, continueOrStop } = streamContext;
   const context = (): Context => inEnvironment(contextOf(work, stream), environment.id);
   const prefix = [environment.id];
-  const skipped = { first: null, count: 0, expired: null };
+  const skipped = { first: null, count: 0, expiredCursor: null };
   await syncStream({ stream, source, destination, prefix, counter, concurrency: 1, skipped, context, continueOrStop });
 }
 

@@ -171,7 +171,10 @@ describe('joinCycle (R6)', () => {
       return prepare(name, text);
     };
     const id = done(beginRun(T));
-    perform(watched, joinCycle({ id, envIds: ['a', 'b'], streams: NAMES, now: T, full: false, fullEvery: 'auto' }));
+    perform(
+      watched,
+      joinCycle({ id, envIds: ['a', 'b'], streams: NAMES, selected: NAMES, now: T, full: false, fullEvery: 'auto' }),
+    );
     expect(plans.filter((step) => / s( |$)/.test(step))).toEqual([
       expect.stringContaining('sync_stream_runs_by_stream'),
     ]);

@@ -195,6 +195,40 @@ test('of two lists that failed, the one that fits into a run is read, although t
   expect(liveIds(scene, 'tests')).toHaveLength(10);
 });
 
+test('a list that failed is read first in every second run, also if the runs are more than a day apart (R6)', async () => {
+  const scene = newScene((env) => {
+    putAsset(env, 'a1');
+    for (let n = 0; n < 16; n++) putColumn(env, `a1.c${n}`, 'a1');
+    for (let n = 0; n < 2; n++) putTest(env, `t${n}`, 'a1');
+  });
+  const { mirrored, world, env } = scene;
+  expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
+  for (let day = 0; day < 12; day++) {
+    world.advance(DAY + 60);
+    world.cursorEpoch += 1;
+    if (day === 8) putColumn(env, 'a1.new', 'a1');
+    await mirrored.sync({ pageSize: 2, concurrency: 1, maxRequests: day === 6 || day === 7 ? 6 : 14 });
+  }
+  expect(liveIds(scene, 'columns')).toContain('a1.new');
+});
+
+test('a failed history gets no turn in runs that read no histories (R6)', async () => {
+  const { scene, run } = withLongLists(30, 2);
+  const { mirrored, env, world } = scene;
+  await mirrored.sync({ pageSize: 2 });
+  execute(env, 't0', 'news');
+  failAt(scene, 't0/executions');
+  await mirrored.sync({ history: true, pageSize: 2 });
+  removeHooks(scene);
+  world.advance(8 * DAY);
+  const read: boolean[] = [];
+  for (let n = 0; n < 9; n++) {
+    await run();
+    read.push(mirrored.requests('tests').length > 0);
+  }
+  expect(read.filter((isRead) => isRead).length).toBeGreaterThan(2);
+});
+
 test('an environment whose lists all fail doesn’t block other environments (R6)', async () => {
   const world = createWorld(['e1', 'e2', 'e3']);
   for (const place of world.environments.values()) putAsset(place, 'a1');

@@ -29,6 +29,8 @@ export interface CycleRun {
 export interface JoinedRun extends CycleRun {
   /** Whether the last run stopped because it ran out of requests or quota. */
   readonly afterStop: boolean;
+  /** Whether long lists that failed come first (R6). */
+  readonly owesTurn: boolean;
 }
 
 /** The streams and environments that a run may read. */
@@ -43,6 +45,8 @@ export interface RunReach {
 export interface CycleQuery extends RunReach {
   /** T of the run. */
   readonly now: Instant | null;
+  /** The streams that the run reads. */
+  readonly selected: readonly StreamName[];
   readonly full: boolean;
   /** Recorded with the run, so a reader knows when scans are due (R13). */
   readonly fullEvery: string;

@@ -12,6 +12,7 @@ export type UnfinishedWork = 'unread' | 'failed';
 
 /** The last run that did something in the environments of the new run. */
 export interface LastRun {
+  readonly run: number;
   readonly cycle: number;
   /** Null if the run ended for another reason. */
   readonly leftOver: UnfinishedWork | null;
@@ -27,17 +28,19 @@ export interface LastRun {
 const CYCLE_SECONDS = 86_400;
 
 /**
- * Whether a run continues the last run's cycle (R6). `now` is T of the new run; without it, the age is unknown. If only
- * streams are left that had failed, each one that may only lack requests first gets a run of its own.
+ * Whether the next run owes a turn to a long list: the last run was the first of its cycle that left only streams that
+ * had failed. With a turn in every second run, no list keeps another one from being read (R6).
  */
+export function owesTurn({ run, leftOver, failedSince }: LastRun, attempts: readonly LastAttempt[]): boolean {
+  return leftOver === 'failed' && failedSince === run && lateStreams(attempts).some(([, { isLong }]) => isLong);
+}
+
+/** Whether a run continues the last run's cycle (R6). `now` is T of the new run; without it, the age is unknown. */
 export function continuesCycle(
   last: LastRun,
-  { now, full }: { now: Instant | null; full: boolean },
-  attempts: readonly LastAttempt[],
+  { now, full, owes }: { now: Instant | null; full: boolean; owes: boolean },
 ): boolean {
-  const hadTurn = ({ run, hasPages }: LateStream): boolean => !hasPages || run > (last.failedSince ?? 0);
-  const isOver = last.leftOver === 'failed' && lateStreams(attempts).every(([, late]) => hadTurn(late));
-  if (last.leftOver === null || isOver || (full && !last.full)) return false;
+  if (!(owes || last.leftOver === 'unread') || (full && !last.full)) return false;
   if (now === null || last.cycleBeganAt === null) return false;
   const ageSeconds = secondsBetween(last.cycleBeganAt, now);
   return ageSeconds <= CYCLE_SECONDS && ageSeconds >= -CLOCK_TOLERANCE_SECONDS;
@@ -56,24 +59,23 @@ export interface LastAttempt {
 export interface LateStream {
   /** The run that last tried it. */
   readonly run: number;
-  /** Whether it got pages then, so it may only lack requests. */
-  readonly hasPages: boolean;
+  /** Whether it got pages then, so it may just need more requests. */
+  readonly isLong: boolean;
 }
 
 /** The streams that failed when they were last tried, or used up a run's last requests without getting a page (R6). */
 export function lateStreams(attempts: readonly LastAttempt[]): [StreamName, LateStream][] {
   const hasFailed = ({ status, requests, pages }: LastAttempt): boolean =>
     status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
-  return attempts.filter(hasFailed).map(({ stream, run, pages }) => [stream, { run, hasPages: pages > 0 }]);
+  return attempts
+    .filter(hasFailed)
+    .map(({ stream, run, status, pages }) => [stream, { run, isLong: status === 'failed' && pages > 0 }]);
 }
 
 /** The late streams by environment. */
 export type LateStreams = ReadonlyMap<string, ReadonlyMap<StreamName, LateStream>>;
 
-/**
- * The late lists that may only lack requests, because they got pages when they were last tried: the least recently tried
- * one first. They are read one by one, so that one of them gets all requests.
- */
+/** The long lists, least recently tried first. They are read one by one, so one of them gets all requests (R6). */
 export function longStreams<E extends { readonly id: string }, S extends Pick<Stream, 'name'>>(
   environments: readonly E[],
   streams: readonly S[],
@@ -83,7 +85,7 @@ export function longStreams<E extends { readonly id: string }, S extends Pick<St
     .flatMap((environment) =>
       streams.flatMap((stream) => {
         const late = lateIn.get(environment.id)?.get(stream.name);
-        return late?.hasPages ? [{ environment, stream, late }] : [];
+        return late?.isLong ? [{ environment, stream, late }] : [];
       }),
     )
     .sort((a, b) => a.late.run - b.late.run);

@@ -160,7 +160,15 @@ async function runOf(
   { environments = ['a'], now = T, full = false, streams = [{}] }: RunStart = {},
 ): Promise<JoinedRun> {
   const id = await state().beginRun(T, 'sync');
-  const joined = await state().joinCycle({ id, envIds: environments, streams: NAMES, now, full, fullEvery: 'auto' });
+  const joined = await state().joinCycle({
+    id,
+    envIds: environments,
+    streams: NAMES,
+    selected: NAMES,
+    now,
+    full,
+    fullEvery: 'auto',
+  });
   for (const env_id of environments)
     for (const stream of streams) await state().recordStreamRun({ ...STREAM_RUN, ...stream, run_id: id, env_id });
   if (status !== null) await state().endRun(joined, { ...ENDED, status, left_over, server_time: now });
