@@ -34,7 +34,8 @@ export function cacheReads(opened: MirrorFile): CachedReads {
   const prepareCached = (sql: string): CachedStatement => {
     const named = [...sql.matchAll(/\b(?:from|join)\s+"?(\w+)/gi)].map(([, name = '']) => name);
     const tables = named.every((name) => cacheable.has(name)) ? named : null;
-    const made = { statement: connection.prepare(sql), tables, answers: new Map() };
+    // See `plannedOnce` of the driver.
+    const made = { statement: connection.prepare(sql.replaceAll('?', '+?')), tables, answers: new Map() };
     statements.set(sql, made);
     return made;
   };
