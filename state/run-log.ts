@@ -161,15 +161,12 @@ function didAnything({ requests, rows_written, rows_deleted, rows_rejected, erro
 }
 
 function* lastStatus({ env_id, stream }: StreamRun): StateStatements<StreamRun['status'] | null> {
-  const last = yield* first(
-    queryBuilder
-      .select({ status: syncStreamRuns.status })
-      .from(syncStreamRuns)
-      .where(and(eq(syncStreamRuns.env_id, env_id), eq(syncStreamRuns.stream, stream)))
-      .orderBy(desc(syncStreamRuns.run_id))
-      .limit(1),
-  );
-  return last?.status ?? null;
+  const { rows } = yield {
+    sql: `select status from sync_stream_runs where env_id = @env_id and stream = @stream
+      order by run_id desc limit 1`,
+    values: { env_id, stream },
+  };
+  return (rows[0]?.['status'] ?? null) as StreamRun['status'] | null;
 }
 
 /**

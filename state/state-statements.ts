@@ -1,4 +1,4 @@
-import { getTableColumns, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { getTableColumns, getTableName, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { QueryBuilder, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import type { Row } from '../src/core/stream.ts';
 
@@ -68,10 +68,16 @@ export function upsertInto<Table extends SQLiteTable>(
   table: Table,
   row: GivenColumns<Table>,
   key: readonly SQLiteColumn[],
-): SQL {
-  const others = givenColumns(table, row).filter(({ column }) => !key.includes(column));
-  const set = others.map(({ column }) => sql`${bare(column)} = excluded.${bare(column)}`);
-  return sql`${insertStatement(table, row)} on conflict (${listed(key.map(bare))}) do update set ${listed(set)}`;
+): ConstantStatement {
+  const given = givenColumns(table, row);
+  const names = given.map(({ column }) => column.name);
+  const keys = key.map(({ name }) => name);
+  const set = names.filter((name) => !keys.includes(name)).map((name) => `"${name}" = excluded."${name}"`);
+  return {
+    sql: `insert into "${getTableName(table)}" ("${names.join('", "')}") values (@${names.join(', @')})
+      on conflict ("${keys.join('", "')}") do update set ${set.join(', ')}`,
+    values: Object.fromEntries(given.map(({ column, value }) => [column.name, value])),
+  };
 }
 
 /** Sets the given columns; in all rows without a condition. */
