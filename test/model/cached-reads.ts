@@ -35,7 +35,8 @@ export function cacheReads(opened: MirrorFile): CachedReads {
     const named = [...sql.matchAll(/\b(?:from|join)\s+"?(\w+)/gi)].map(([, name = '']) => name);
     const tables = named.every((name) => cacheable.has(name)) ? named : null;
     // See `plannedOnce` of the driver.
-    const made = { statement: connection.prepare(sql.replaceAll('?', '+?')), tables, answers: new Map() };
+    const statement = opened.prepare(`cached ${sql}`, () => sql.replaceAll('?', '+?'));
+    const made = { statement, tables, answers: new Map() };
     statements.set(sql, made);
     return made;
   };

@@ -1,5 +1,6 @@
 import type { RunSummary } from '../../src/sync/summary.ts';
 import type { SyncCommand } from './commands.ts';
+import type { OpenFile } from './mirror-files.ts';
 import type { MakeTwin } from './mirror-twin.ts';
 import { type ServingOptions, serveWorld } from './serve-world.ts';
 import { type Simulation, simulate } from './simulation.ts';
@@ -13,8 +14,9 @@ export async function simulateOverHttp(
   ids: readonly string[],
   serving: ServingOptions,
   makeTwin?: MakeTwin,
+  open?: OpenFile,
 ): Promise<Simulation> {
-  const simulation = simulate(ids, makeTwin);
+  const simulation = simulate(ids, makeTwin, open);
   const { world, mirrored } = simulation;
   const served = await serveWorld(world, serving);
   world.source = served.source;

@@ -15,6 +15,7 @@ import { histories } from './histories.ts';
 import { simulateOverHttp } from './http-simulation.ts';
 import { fullScansEverything } from './invariants/cycles.ts';
 import { isShown } from './lists.ts';
+import { openInMemory } from './mirror-files.ts';
 import type { MakeTwin } from './mirror-twin.ts';
 import { populate } from './populate.ts';
 import { hasDeferredWork, hasOnlyBrokenHistories, hasOnlyWaitingScans, hasUnfinishedScan } from './run-conditions.ts';
@@ -40,24 +41,27 @@ const servings: fc.Arbitrary<ServingOptions> = fc.record({
 
 const someFaults = fc.oneof(fc.constant([]), wireFaults);
 
-/** `makeTwin` gives each mirror a twin. */
+/** `makeTwin` gives each mirror a twin, whose replica needs a folder. Mirrors without one are in memory. */
 export function propertiesOf(makeTwin?: MakeTwin): readonly Property[] {
+  const open = makeTwin === undefined ? openInMemory : undefined;
   const reported = fc.asyncProperty(histories('reported'), (commands) =>
-    simulated(simulate(['e1'], makeTwin), commands, checkReported, expectMirrored),
+    simulated(simulate(['e1'], makeTwin, open), commands, checkReported, expectMirrored),
   );
   const fullScan = fc.asyncProperty(histories('all'), (commands) =>
-    simulated(simulate(['e1', 'e2'], makeTwin), commands, checkIntact, (simulation) =>
+    simulated(simulate(['e1', 'e2'], makeTwin, open), commands, checkIntact, (simulation) =>
       expectFullScanRepairs(simulation),
     ),
   );
   const permissions = fc.asyncProperty(histories('permissions'), (commands) =>
-    simulated(simulate(['e1'], makeTwin), commands, checkIntact, (simulation) => expectPermissionsRestored(simulation)),
+    simulated(simulate(['e1'], makeTwin, open), commands, checkIntact, (simulation) =>
+      expectPermissionsRestored(simulation),
+    ),
   );
   const http = fc.asyncProperty(servings, histories('reported', 12, someFaults), async (serving, commands) =>
-    simulated(await simulateOverHttp(['e1'], serving, makeTwin), commands, checkReported, expectMirrored),
+    simulated(await simulateOverHttp(['e1'], serving, makeTwin, open), commands, checkReported, expectMirrored),
   );
   const starvation = fc.asyncProperty(starvations, (drawn) =>
-    expectNotStarved(simulate(['e1', 'e2'], makeTwin), drawn),
+    expectNotStarved(simulate(['e1', 'e2'], makeTwin, open), drawn),
   );
   return [
     {

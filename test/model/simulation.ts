@@ -6,6 +6,7 @@ import type { Command, SyncCommand } from './commands.ts';
 import { repairAll, restoreAsset } from './environment.ts';
 import { expectedRows } from './expected-rows.ts';
 import { type InvariantWatch, watchInvariants } from './invariants.ts';
+import type { OpenFile } from './mirror-files.ts';
 import type { MakeTwin } from './mirror-twin.ts';
 import { populate } from './populate.ts';
 import { isFeed } from './request-log.ts';
@@ -29,14 +30,14 @@ export interface Simulation extends Pick<InvariantWatch, 'violations' | 'autoSec
 }
 
 /** Pass a second environment to keep runs going while the first one is unlisted. `makeTwin` adds a second mirror. */
-export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulation {
+export function simulate(ids: readonly string[], makeTwin?: MakeTwin, open?: OpenFile): Simulation {
   const world = createWorld(ids);
   populate(world.environment());
   world.environment().keepsTombstones = true;
   world.environment().redelivers = true;
   // PostgreSQL cannot store U+0000. A soft hyphen is the next best: many collations ignore it.
   if (makeTwin !== undefined) world.environment().keySuffix = '\u00ad';
-  const mirrored = createTestMirror(world, HOUR, makeTwin);
+  const mirrored = createTestMirror(world, HOUR, makeTwin, open);
   mirrored.isHeavy = () => world.log.length % 3 === 0;
   const invariants = watchInvariants(mirrored, world);
   const [before, after] = [mirrored.beforeCommit, mirrored.afterCommit];

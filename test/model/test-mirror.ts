@@ -1,7 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Checkpoint } from '../../src/core/checkpoint.ts';
 import type { Commit, Destination } from '../../src/core/ports/destination.ts';
 import type { Page, PageRequest, Source } from '../../src/core/ports/source.ts';
@@ -9,7 +6,6 @@ import type { StateStore } from '../../src/core/ports/state-store.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { perform } from '../../src/destination/sqlite/driver.ts';
-import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunPorts } from '../../src/sync/ports.ts';
@@ -19,6 +15,7 @@ import { loadCheckpoints } from '../../state/checkpoint-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import { DECISION_OPTIONS } from '../support/decision-options.ts';
 import { cacheReads } from './cached-reads.ts';
+import { type OpenFile, openInFile } from './mirror-files.ts';
 import { NO_TWIN } from './mirror-twin.ts';
 import type { LoggedRequest, World } from './world.ts';
 
@@ -106,26 +103,14 @@ export const RUN_OPTIONS: RunOptions = {
   concurrency: 2,
 };
 
-let empty: Buffer | null = null;
-
-/** The bytes of an empty mirror, created once because migrations take most of the time. */
-function emptyMirror(): Buffer {
-  if (empty !== null) return empty;
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-empty-'));
-  const path = join(folder, 'mirror.db');
-  openForWriting(path).connection.close();
-  empty = readFileSync(path);
-  rmSync(folder, { recursive: true });
-  return empty;
-}
-
 /** `quietMs`: how long commits that change nothing may wait to be batched. */
-export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN): TestMirror {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
-  const path = join(folder, 'mirror.db');
-  writeFileSync(path, emptyMirror());
-  const opened = openForWriting(path, quietMs);
-  opened.connection.pragma('synchronous = OFF');
+export function createTestMirror(
+  world: World,
+  quietMs = 0,
+  makeTwin = NO_TWIN,
+  open: OpenFile = openInFile,
+): TestMirror {
+  const { opened, close } = open(quietMs);
   const reads = cacheReads(opened);
   let exists = false;
   let logFrom = 0;
@@ -202,10 +187,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
     clockSkewMs: 0,
     replica: () => twin.replica(),
     equalsTwin: () => twin.equal(),
-    close() {
-      file.connection.close();
-      rmSync(folder, { recursive: true });
-    },
+    close,
   };
   return mirrored;
 }

@@ -134,8 +134,12 @@ function connect(path: string, options: Database.Options, quietMs = 0): MirrorFi
   }
 }
 
-export function mirrorOn(connection: Database.Database, path: string, quietMs = 0): MirrorFile {
-  const prepare = createStatementCache(connection);
+export function mirrorOn(
+  connection: Database.Database,
+  path: string,
+  quietMs = 0,
+  prepare = createStatementCache(connection),
+): MirrorFile {
   const notedKeys: NotedKeys = { pages: [] };
   const transactions = createTransactions(connection, {
     maxMs: quietMs,
