@@ -78,7 +78,7 @@ export function* joinCycle({ id, envIds, now, full, ...query }: CycleQuery): Sta
   const cycle = last !== null && continuesCycle(last, { now, full, owes }) ? last.cycle : id;
   const allFull = full && (cycle === id || last?.full === true);
   yield update(syncRuns, { cycle_id: cycle, full: Number(allFull), full_every: query.fullEvery }, eq(syncRuns.id, id));
-  return { id, cycle, afterStop: last !== null && last.leftOver !== null, owesTurn: owes };
+  return { id, cycle, afterRun: last?.leftOver ? last.run : null, owesTurn: owes };
 }
 
 /** Takes one index lookup per stream of each environment, however long the log is. */

@@ -185,8 +185,9 @@ interface HistoryRead {
   readonly wasRead: boolean;
   /** The run in which the read began; when it restarts, it does not begin again (R20). */
   readonly run?: number;
-  /** Before this read, the history was known up to here (`DueTest`); null if nothing was. */
-  readonly known?: Instant | null;
+  /** As in `DueTest`. */
+  readonly readAt?: Instant | null;
+  readonly knownFrom?: Instant | null;
   /** The latest start time on its committed pages, where it restarts; null before the first one. */
   readonly through?: Instant | null;
   readonly gaps?: readonly HistoryGap[];

@@ -4,7 +4,7 @@ import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '../core/ports/state-store.ts';
 import { mergeQuota, remainingWindow } from '../core/quota/quota.ts';
-import { lateStreams } from '../core/schedule/cycle.ts';
+import { lateByEnvironment } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream } from '../core/stream.ts';
@@ -103,7 +103,7 @@ async function open(ports: RunPorts, options: RunOptions, state: RunState): Prom
   state.mirror = mirror;
   await mirror.state.claimMirror(options.baseUrl);
   const id = await mirror.state.beginRun(state.startedAt, 'sync');
-  const run = { id, cycle: id, afterStop: false, owesTurn: false };
+  const run = { id, cycle: id, afterRun: null, owesTurn: false };
   state.run = run;
   return { mirror, run };
 }
@@ -151,18 +151,12 @@ async function readAll(
   }
 }
 
-interface CycleEntry {
-  readonly run: JoinedRun;
-  /** Empty unless the last run was stopped. */
-  readonly late: SyncSession['late'];
-}
-
 async function join(
   { source }: RunPorts,
   { full, fullEveryDays, catalogue, streams }: RunOptions,
   state: RunState,
   { mirror, run: { id } }: OpenedRun,
-): Promise<CycleEntry> {
+): Promise<Pick<SyncSession, 'late'> & { readonly run: JoinedRun }> {
   const where = {
     id,
     envIds: state.environments.map((environment) => environment.id),
@@ -177,9 +171,10 @@ async function join(
     fullEvery: String(fullEveryDays),
   });
   state.run = run;
-  const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
-  const late = tries.map(([envId, attempts]) => [envId, new Map(lateStreams(attempts))] as const);
-  return { run, late: new Map(late.filter(([, streams]) => streams.size > 0)) };
+  // A cycle that is continued for a turn alone has left nothing else.
+  if (run.owesTurn && run.cycle !== id) state.reached.leftOver = 'failed';
+  const tries = run.afterRun === null ? new Map() : await mirror.state.lastTries(where);
+  return { run, late: lateByEnvironment(tries, run) };
 }
 
 /** Saves the lengths of lists a hundred at a time, because thousands of environments have many. */

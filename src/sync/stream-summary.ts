@@ -27,7 +27,7 @@ export function expiredCursorError(expired: SyncError | null, stopped: SyncError
   const option =
     stopped?.recovery === 'budget' ? '--max-requests' : stopped?.recovery === 'quota' ? '--max-wait' : null;
   if (expired === null || option === null) return null;
-  const text = `Its cursor expired between two runs, and this run ended before the list did: raise ${option}, or sync more often. Until then, it is read last.`;
+  const text = `Its cursor expired between two runs, and this run ended before the list did: raise ${option}, or sync more often.`;
   return new SyncError('stream', text, { cause: expired });
 }
 

@@ -212,6 +212,35 @@ test('a list that failed is read first in every second run, also if the runs are
   expect(liveIds(scene, 'columns')).toContain('a1.new');
 });
 
+test('while a list is too long for any run, the others are read in every second run (R6)', async () => {
+  const { scene, run } = withLongLists(30, 2);
+  const others: boolean[] = [];
+  for (let n = 0; n < 12; n++) {
+    await run();
+    others.push(scene.mirrored.requests('assets').length > 0);
+  }
+  expect(others.slice(4).filter((isRead) => isRead)).toHaveLength(4);
+});
+
+test('a list that failed once is read again, although the others use up the requests of each day (R6)', async () => {
+  const scene = newScene((env) => {
+    putAsset(env, 'a1');
+    for (let n = 0; n < 10; n++) putTest(env, `t${n}`, 'a1');
+    for (let n = 0; n < 8; n++) execute(env, `t${n}`, `r${n}`);
+  });
+  const { mirrored, world, env } = scene;
+  expect((await mirrored.sync()).status).toBe('done');
+  for (let day = 0; day < 8; day++) {
+    world.advance(DAY + HOUR);
+    for (let n = 0; n < 10; n++) putTest(env, `t${n}`, 'a1', { description: `on day ${day}` });
+    if (day === 1) putColumn(env, 'a1.new', 'a1');
+    if (day === 0) failAt(scene, 'columns');
+    else removeHooks(scene);
+    expect((await mirrored.sync({ pageSize: 2, concurrency: 1, maxRequests: 8 })).status).toBe('stopped');
+  }
+  expect(liveIds(scene, 'columns')).toContain('a1.new');
+});
+
 test('a failed history gets no turn in runs that read no histories (R6)', async () => {
   const { scene, run } = withLongLists(30, 2);
   const { mirrored, env, world } = scene;

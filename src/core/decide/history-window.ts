@@ -11,7 +11,8 @@ const LATE_DAYS = 7;
 interface HistoryWindow {
   /** `start_time_from`; null without a server time, when the service decides (R1). */
   readonly opens: Instant | null;
-  readonly known: Instant | null;
+  /** When the history was last read, if that time is trusted. */
+  readonly readAt: Instant | null;
   readonly gaps: readonly HistoryGap[];
 }
 
@@ -22,8 +23,7 @@ export function historyWindow(due: DueTest, times: WindowTimes): HistoryWindow {
   // Like a watermark, a reading time in the future is not trusted (R1).
   const readAt = isFuture(due.readAt, times.serverTime) ? null : due.readAt;
   const since = readAt === null || due.hasRejected ? null : addDays(readAt, -LATE_DAYS);
-  const known = readAt ?? due.knownFrom;
-  return { known, ...windowSince(since, known, times) };
+  return { readAt, ...windowSince(since, readAt ?? due.knownFrom, times) };
 }
 
 /**
@@ -35,8 +35,9 @@ export function resumedHistory(read: Read, times: WindowTimes): Read | null {
   const { history, at, query } = read;
   const opened = query['start_time_from'];
   if (history === null || at === null || opened === undefined) return null;
-  const { known = null, through = null, gaps = [] } = history;
-  const { opens, gaps: added } = windowSince(through ?? String(opened), through ?? known, times);
+  const { readAt = null, knownFrom = null, through = null, gaps = [] } = history;
+  const known = readAt === null ? (through ?? knownFrom) : laterOf(readAt, through ?? readAt);
+  const { opens, gaps: added } = windowSince(through ?? String(opened), known, times);
   if (opens === null) return null;
   return {
     ...read,
@@ -62,14 +63,19 @@ function windowSince(
   };
 }
 
-/** A history is read in the order of its start times. A read that gets on may be restarted as often as before (R7). */
-export function withHistoryProgress(read: Read, { rows, rejected }: DecodedPage): Read {
+/**
+ * A history is read in the order of its start times; one in the future is not trusted (R10). As long as a read makes
+ * progress, its restarts don't count (R7).
+ */
+export function withHistoryProgress(read: Read, { rows, rejected }: DecodedPage, latest: Instant | null): Read {
   const { history } = read;
   if (history === null) return read;
   const last = [rows.at(-1)?.row['start_time'], startTimeOf(rejected.at(-1)?.payload)];
-  const through = last.reduce<string>((latest, at) => laterOf(latest, String(at ?? '')), history.through ?? '');
-  const isOn = through > (history.through ?? '');
-  return isOn ? { ...read, restarts: 0, history: { ...history, through } } : read;
+  const through = last
+    .filter((at) => typeof at === 'string' && !isFuture(at, latest))
+    .reduce<string>((newest, at) => laterOf(newest, String(at)), history.through ?? '');
+  if (through === (history.through ?? '')) return read;
+  return { ...read, restarts: 0, history: { ...history, through } };
 }
 
 /** The start time of an execution that could not be stored. */

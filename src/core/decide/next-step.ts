@@ -94,7 +94,7 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
   return fetchFirst(counted, lookupPlan(stream, step, context), context);
 }
 
-/** Continues a history whose bound is too old to send; null if that cannot be done. */
+/** Continues a history whose bound is too old to send, with its remaining tries (R24); null if that cannot be done. */
 function resumeHistory(checkpoint: RoundCheckpoint, context: Context): NextStep | null {
   const read = isInRead(checkpoint) ? resumedHistory(checkpoint.round.read, context) : null;
   return read === null ? null : { do: 'continue', checkpoint: withRead(checkpoint, read) };
@@ -192,7 +192,14 @@ export function lookUpHistory(
   };
   const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
   const wasRead = due.readAt !== null && due.hasFailed === 0;
-  const history = { testId: due.id, mirroredAt: due.mirroredAt, wasRead, run: context.run, ...window };
+  const history = {
+    testId: due.id,
+    mirroredAt: due.mirroredAt,
+    wasRead,
+    run: context.run,
+    knownFrom: due.knownFrom,
+    ...window,
+  };
   const asking = withRound(checkpoint, { steps: [{ ...step, ids: [due.id] }, ...rest] });
   return fetchFirst(asking, { as: 'tests', path, query, history }, context);
 }

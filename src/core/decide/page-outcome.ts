@@ -225,7 +225,8 @@ function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
-function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serverTime }: Context): RoundCheckpoint {
+function nextCheckpoint(input: PageInput, pendingIds: readonly string[], context: Context): RoundCheckpoint {
+  const { serverTime, newestReading } = context;
   const { stream, checkpoint, page, decoded } = input;
   const { round } = checkpoint;
   const [step, ...rest] = round.steps;
@@ -246,7 +247,7 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serve
       steps,
       pages,
       scanPages,
-      read: { ...withoutFailures(withHistoryProgress(round.read, decoded)), cursor: page.nextCursor },
+      read: { ...withoutFailures(withHistoryProgress(round.read, decoded, newestReading)), cursor: page.nextCursor },
     });
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, scanPages, read: null });
 }

@@ -27,8 +27,8 @@ export interface CycleRun {
 
 /** A run that has begun or continued a cycle. */
 export interface JoinedRun extends CycleRun {
-  /** Whether the last run stopped because it ran out of requests or quota. */
-  readonly afterStop: boolean;
+  /** The last run, if it stopped because it ran out of requests or quota; else null. */
+  readonly afterRun: number | null;
   /** Whether long lists that failed come first (R6). */
   readonly owesTurn: boolean;
 }

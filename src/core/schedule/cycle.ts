@@ -64,7 +64,7 @@ export interface LateStream {
 }
 
 /** The streams that failed when they were last tried, or used up a run's last requests without getting a page (R6). */
-export function lateStreams(attempts: readonly LastAttempt[]): [StreamName, LateStream][] {
+function lateStreams(attempts: readonly LastAttempt[]): [StreamName, LateStream][] {
   const hasFailed = ({ status, requests, pages }: LastAttempt): boolean =>
     status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
   return attempts
@@ -74,6 +74,25 @@ export function lateStreams(attempts: readonly LastAttempt[]): [StreamName, Late
 
 /** The late streams by environment. */
 export type LateStreams = ReadonlyMap<string, ReadonlyMap<StreamName, LateStream>>;
+
+/**
+ * The late streams of a run, by environment. In a new cycle, only what the last run has tried comes last: otherwise a list
+ * that failed once would wait for ever if the others take all requests (R6).
+ */
+export function lateByEnvironment(
+  tries: ReadonlyMap<string, readonly LastAttempt[]>,
+  current: {
+    readonly id: number;
+    readonly cycle: number;
+    readonly afterRun: number | null;
+    readonly owesTurn: boolean;
+  },
+): LateStreams {
+  const { id, cycle, afterRun, owesTurn } = current;
+  const isLate = ({ run }: LastAttempt): boolean => owesTurn || cycle !== id || run === afterRun;
+  const late = [...tries].map(([envId, attempts]) => [envId, new Map(lateStreams(attempts.filter(isLate)))] as const);
+  return new Map(late.filter(([, streams]) => streams.size > 0));
+}
 
 /** The long lists, least recently tried first. They are read one by one, so one of them gets all requests (R6). */
 export function longStreams<E extends { readonly id: string }, S extends Pick<Stream, 'name'>>(

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Checkpoint, LookupRead, ReadStep, Round, RoundCheckpoint } from '../../../src/core/checkpoint.ts';
+import { withHistoryProgress } from '../../../src/core/decide/history-window.ts';
 import { lookUp, lookUpHistory } from '../../../src/core/decide/next-step.ts';
 import { restarted } from '../../../src/core/decide/round.ts';
 import type { Backlog, DueTest } from '../../../src/core/ports/destination.ts';
 import { addDays } from '../../../src/core/time/instant.ts';
-import { ask, checkpoint, context, inRound, read, round, streamOf, T, walk } from '../setup.ts';
+import { SAMPLES } from '../../support/samples.ts';
+import { ask, checkpoint, context, decoded, inRound, read, round, streamOf, T, walk } from '../setup.ts';
 
 const REST = walk('upserts');
 const under = (readStep: ReadStep, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): RoundCheckpoint =>
@@ -186,6 +188,26 @@ describe('the history of a test with new executions (R22)', () => {
     expect(restarted(begun, context())).toMatchObject({ cursor: null, query: { start_time_from: OPENS } });
     const later = context({ serverTime: addDays(T, 9) });
     expect(restarted(begun, later).query['start_time_from']).toBe(addDays(OPENS, 9));
+  });
+
+  test('what was read before a read began is no gap, even if that read starts over after its lookback has passed', () => {
+    const gapsOf = (given: object) => {
+      const history = { testId: 't/1', mirroredAt: T, wasRead: true, through: addDays(T, -89), ...given };
+      const begun = read({ as: 'tests', query: { start_time_from: OPENS, limit: 9 }, history });
+      const later = context({ serverTime: addDays(T, 15), newestReading: addDays(T, 15) });
+      return restarted(begun, later).history?.gaps;
+    };
+    expect(gapsOf({ readAt: addDays(T, -1) })).toEqual([]);
+    expect(gapsOf({ readAt: null })).toEqual([{ from: addDays(T, -89), to: addDays(T, -75) }]);
+  });
+
+  test('a start time in the future is no progress (R10)', () => {
+    const begun = read({ as: 'tests', history: { testId: 't/1', mirroredAt: T, wasRead: true } });
+    const through = (start_time: string) => {
+      const [row] = decoded(executions, { ...SAMPLES.test_executions('e', 't/1'), start_time });
+      return withHistoryProgress(begun, { rows: row === undefined ? [] : [row], rejected: [] }, T).history?.through;
+    };
+    expect([through(addDays(T, -1)), through(addDays(T, 1))]).toEqual([addDays(T, -1), undefined]);
   });
 
   test('the lookup ends if no test is due', () => {
