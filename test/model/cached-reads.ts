@@ -4,7 +4,7 @@ import type { Row } from './test-mirror.ts';
 
 /** A mirror whose reads are cached until a statement writes one of their tables. */
 interface CachedReads {
-  /** All writes must go through this. */
+  /** All writes of this connection must go through this. Commits of other connections are noticed. */
   readonly file: MirrorFile;
   /** The same array while nothing was written, so callers can tell by identity that no row changed. */
   rows(sql: string, ...values: unknown[]): readonly Row[];
@@ -31,6 +31,7 @@ export function cacheReads(opened: MirrorFile): CachedReads {
   const invalidate = (): void => {
     rollbacks += 1;
   };
+  const others = opened.path === ':memory:' ? null : connection.prepare('pragma data_version').pluck();
   const prepareCached = (sql: string): CachedStatement => {
     const named = [...sql.matchAll(/\b(?:from|join)\s+"?(\w+)/gi)].map(([, name = '']) => name);
     const tables = named.every((name) => cacheable.has(name)) ? named : null;
@@ -44,7 +45,8 @@ export function cacheReads(opened: MirrorFile): CachedReads {
     const { statement, tables, answers } = statements.get(sql) ?? prepareCached(sql);
     if (tables === null) return statement.all(...values) as Row[];
     // All counters only grow, so an equal sum means that none has changed.
-    const version = tables.reduce((sum, table) => sum + (writes.get(table) ?? 0), rollbacks);
+    const written = rollbacks + Number(others?.get() ?? 0);
+    const version = tables.reduce((sum, table) => sum + (writes.get(table) ?? 0), written);
     const key = values.join('\n');
     const held = answers.get(key);
     if (held?.version === version) return held.rows;

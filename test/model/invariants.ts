@@ -179,5 +179,7 @@ function dropFinishedReads(log: RequestLog, { envId, stream, commit, reads, afte
   for (const read of reads) if (readIdentity(read) === forgotten) read.sliceItems = [];
   // Feeds that were left out are not resumed.
   const remaining = hasEnded ? reads.filter((read) => isComplete(read) || !isFeed(read)) : reads;
-  log.replaceReads(envId, stream as CollectionName, isOver ? [] : remaining);
+  // A history that was prefetched may be taken by the next round.
+  const isAhead = ({ pages }: ServedRead): boolean => stream === 'test_executions' && !pages.some((p) => p.committed);
+  log.replaceReads(envId, stream as CollectionName, isOver ? reads.filter(isAhead) : remaining);
 }

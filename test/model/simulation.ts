@@ -36,7 +36,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin, open?: Ope
   world.environment().keepsTombstones = true;
   world.environment().redelivers = true;
   // PostgreSQL cannot store U+0000. A soft hyphen is the next best: many collations ignore it.
-  if (makeTwin !== undefined) world.environment().keySuffix = '\u00ad';
+  if (makeTwin !== undefined) for (const env of world.environments.values()) env.keySuffix = '\u00ad';
   const mirrored = createTestMirror(world, HOUR, makeTwin, open);
   mirrored.isHeavy = () => world.log.length % 3 === 0;
   const invariants = watchInvariants(mirrored, world);

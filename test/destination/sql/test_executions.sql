@@ -88,7 +88,8 @@ insert into "test_readings" ("env_id", "test_id", "read_at", "mirrored_at")
 
 insert into "test_execution_gaps" ("env_id", "test_id", "gap_from", "gap_to")
   values (:env_id, ?, ?, ?)
-  on conflict do nothing;
+  on conflict ("env_id", "test_id", "gap_from") do update
+  set "gap_to" = excluded."gap_to";
 
 
 -- a history that could not be read
