@@ -13,7 +13,7 @@ import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import fc from 'fast-check';
 import { startServer } from '../support/postgres/server.ts';
-import { twinSchema } from '../support/twin.ts';
+import { type TwinSchema, twinSchema } from '../support/twin.ts';
 import { PROPERTIES, type Property, propertiesOf } from './properties.ts';
 
 /** Histories of one property and seed for one process. */
@@ -32,12 +32,12 @@ const { env } = process;
 
 const hasTwins = (env['OBSYNC_TWINS'] ?? '') !== '';
 let properties: readonly Property[] | null = null;
+let schema: TwinSchema | null = null;
 
 /** All processes share one PostgreSQL server, and all histories of a process one schema. */
 async function loadProperties(): Promise<readonly Property[]> {
-  properties ??= hasTwins
-    ? propertiesOf((await twinSchema(undefined, env['OBSYNC_TEST_POSTGRES'])).makeTwin)
-    : PROPERTIES;
+  if (hasTwins) schema ??= await twinSchema(undefined, env['OBSYNC_TEST_POSTGRES']);
+  properties ??= schema === null ? PROPERTIES : propertiesOf(schema.makeTwin);
   return properties;
 }
 
@@ -106,7 +106,9 @@ async function soak(): Promise<string | null> {
   if (env['OBSYNC_PROPERTY'] !== undefined) {
     const path = env['OBSYNC_PATH'];
     const property = env['OBSYNC_PROPERTY'] as Property['id'];
-    return runBatch(path ? { property, seed, path, runs: 1 } : { property, seed, runs });
+    const failure = await runBatch(path ? { property, seed, path, runs: 1 } : { property, seed, runs });
+    await schema?.close();
+    return failure;
   }
   console.log(`OBSYNC_SEED=${seed} OBSYNC_RUNS=${runs}, ${workers} processes`);
   const batches = planBatches(seed, from, runs);
@@ -142,7 +144,7 @@ if (process.argv[2] === 'worker') {
     process.send?.({ failure: await runBatch(batch) });
   });
 } else {
-  if (hasTwins) env['OBSYNC_TEST_POSTGRES'] ??= (await startServer(FOR_TWINS)).url;
+  if (hasTwins) env['OBSYNC_TEST_POSTGRES'] ||= (await startServer(FOR_TWINS)).url;
   const failure = await soak();
   if (failure !== null) console.error(failure);
   process.exitCode = failure === null ? 0 : 1;
