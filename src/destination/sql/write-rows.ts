@@ -115,7 +115,7 @@ function* cascadeMark(
 ): SqlStatements<void> {
   if (cascadeMarks === undefined || !scope.marking.has(cascadeMarks.stream)) return;
   const sql = `select distinct ${quote(cascadeMarks.id)} from ${nameOf(cascadeMarks.table)}
-    where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${scope.dialect.texts('@ids')})`;
+    where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${scope.dialect.texts('@ids')}) order by 1`;
   const marked = yield* column(scope, sql, { ids: JSON.stringify(ids) });
   yield* touch(scope, table, marked);
   yield* writeMarks(

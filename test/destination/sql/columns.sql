@@ -48,7 +48,8 @@ insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_
 select distinct "downstream_column_id"
   from "column_lineage"
   where env_id = @env
-    and "upstream_column_id" in (select value from json_each(@ids));
+    and "upstream_column_id" in (select value from json_each(@ids))
+  order by 1;
 
 update "columns"
   set mirrored_at = @mirroredAt
@@ -220,7 +221,8 @@ insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_
 select distinct "downstream_column_id"
   from "column_lineage"
   where env_id = @env
-    and "upstream_column_id" in (select value from json_each(@ids));
+    and "upstream_column_id" in (select value from json_each(@ids))
+  order by 1;
 
 update "columns"
   set mirrored_at = @mirroredAt
@@ -681,7 +683,8 @@ insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_
 select distinct "downstream_column_id"
   from "column_lineage"
   where env_id = @env
-    and "upstream_column_id" in (select value from json_each(@ids));
+    and "upstream_column_id" in (select value from json_each(@ids))
+  order by 1;
 
 update "columns"
   set mirrored_at = @mirroredAt
