@@ -35,8 +35,10 @@ export function cacheReads(opened: MirrorFile): CachedReads {
   const prepareCached = (sql: string): CachedStatement => {
     const named = [...sql.matchAll(/\b(?:from|join)\s+"?(\w+)/gi)].map(([, name = '']) => name);
     const tables = named.every((name) => cacheable.has(name)) ? named : null;
-    // See `plannedOnce` of the driver.
-    const statement = opened.prepare(`cached ${sql}`, () => sql.replaceAll('?', '+?'));
+    // See `plannedOnce` of the driver. A text may contain a question mark.
+    const statement = opened.prepare(`cached ${sql}`, () =>
+      sql.replace(/'[^']*'|\?/g, (part) => (part === '?' ? '+?' : part)),
+    );
     const made = { statement, tables, answers: new Map() };
     statements.set(sql, made);
     return made;
