@@ -292,6 +292,37 @@ test('a run stopped while a scan waits is continued, and is not green without th
   expectMirrored(scene);
 });
 
+test.each([
+  ['columns', 'columns'],
+  ['table_assets', 'assets/tables'],
+] as const)(
+  'a run that continues the feeds of %s after a failed scan tries the scan again, and is not green without it (R6, R9)',
+  async (stream, list) => {
+    const scene = await syncedScene();
+    const { mirrored, env, world } = scene;
+    world.advance(8 * DAY);
+    for (const id of ['a2', 'a3']) putAsset(env, id, { db_name: 'changed' });
+    const wish = { only: ['assets', stream], pageSize: 1 } as const;
+    breakScan(scene, 'restart-round', list);
+    const broken = world.beforeRequest;
+    let feedPages = 0;
+    world.beforeRequest = (request) => {
+      broken(request);
+      const isFeed = 'synced_since' in request.query || 'deleted_since' in request.query;
+      if (!request.path.endsWith(`/${list}`) || !isFeed) return;
+      feedPages += 1;
+      if (feedPages === 2) throw new SyncError('budget', 'the requests are used up');
+    };
+    const first = await mirrored.sync(wish);
+    world.beforeRequest = broken;
+    const second = await mirrored.sync(wish);
+    expect([first.status, second.cycle, second.status]).toEqual(['stopped', first.cycle, 'problems']);
+    removeHooks(scene);
+    const third = await mirrored.sync(wish);
+    expect([third.status, streamSummary(third, stream).mode]).toEqual(['done', 'scan']);
+  },
+);
+
 test('a run that lasts for days attempts a scan once, and no feed a second time once it is out of reach (R3, R9)', async () => {
   const scene = await syncedScene();
   const { mirrored, world } = scene;

@@ -28,7 +28,8 @@ export function checkpointAfterRound(
         { reads: round.reads, fedUntil: watermark, firstPageAt: at },
         serverTime,
       );
-  const isTried = waitingScan !== null || (!scan && checkpoint.scanTriedInRun === run);
+  // Feeds that an earlier run began are followed by its failed scan, those of this run by nothing (R9).
+  const isTried = waitingScan !== null || (!scan && (checkpoint.scanTriedInRun === run || round.run !== run));
   return {
     watermark,
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,

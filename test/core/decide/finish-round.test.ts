@@ -154,10 +154,12 @@ test('a round finishes the cycle in which it began; one from an earlier cycle ne
   expect(settle(under({ ...feed, cycle: 4 }, { finishedCycle: 3 }), NOTHING, context()).finishedCycle).toBe(3);
 });
 
-test('the feeds remember that a scan failed in their run, but not in an earlier one (R9)', () => {
-  const after = (scanTriedInRun: number) => settle(under(feed, { scanTriedInRun }), NOTHING, context());
-  expect(after(5)).toMatchObject({ finishedCycle: 5, scanTriedInRun: 5 });
-  expect(after(4)).toMatchObject({ finishedCycle: 5, scanTriedInRun: null });
+test('the feeds remember that a scan failed in the run in which they began, but not in an earlier one (R9)', () => {
+  const after = (scanTriedInRun: number, run: number) =>
+    settle(under({ ...feed, run }, { scanTriedInRun }), NOTHING, context());
+  expect(after(5, 5)).toMatchObject({ finishedCycle: 5, scanTriedInRun: 5 });
+  expect(after(4, 4)).toMatchObject({ finishedCycle: 5, scanTriedInRun: 4 });
+  expect(after(4, 5)).toMatchObject({ finishedCycle: 5, scanTriedInRun: null });
 });
 
 test('the watermark does not move if a feed was skipped (R2, R9)', () => {
