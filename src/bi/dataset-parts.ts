@@ -3,7 +3,7 @@ import type { Dataset } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import type { BiDialect } from './dialect.ts';
 
-export const OWNER: Dataset['select'] = {
+const OWNER: Dataset['select'] = {
   owner: "coalesce(w.owner, 'no owner')",
   owner_count: 'coalesce(w.owner_count, 1)',
 };

@@ -4,7 +4,6 @@ import {
   historySince,
   isBeginKnown,
   linkOf,
-  OWNER,
   ownersOf,
   same,
   scopeOf,
@@ -46,14 +45,13 @@ const DEFINED = {
     description: 'Sub-tests that are failing or warning, with each asset downstream of theirs.',
     time: 'start_time',
     select: {
-      ...same('f', 'env_name'),
-      ...OWNER,
+      ...scopeOf('f', 'a'),
       ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'start_time'),
       ...same('f', 'downstream_name', 'downstream_kind', 'downstream_asset_id'),
       ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
       row_key: "f.env_id || '/' || f.sub_test_unique_id",
     },
-    from: (d) => `${d.relation('failing_test_impact')} f${withOwnersOfTest(d, 'f')}`,
+    from: (d) => `${d.relation('failing_test_impact')} f${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}`,
   },
   /**
    * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on, so
@@ -169,6 +167,15 @@ where coalesce(r.day >= h.history_since, false)`,
   union select env_name, owner from ${relation('test_owners')}
   union select name, 'no owner' from ${relation('environments')}
 ) o`,
+  },
+  schemas: {
+    title: 'Schemas',
+    description: 'Every schema that an asset is in.',
+    select: same('s', 'env_name', 'schema_name'),
+    from: ({ relation }) => `(
+  select env_name, coalesce(schema_name, 'no schema') as schema_name from ${relation('live_assets')}
+  union select name, 'no schema' from ${relation('environments')}
+) s`,
   },
   environments: {
     title: 'Environments',

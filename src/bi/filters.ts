@@ -18,6 +18,7 @@ export const FILTERS: readonly DashboardFilter[] = [
   { name: 'environment', label: 'Environment', column: 'env_name', dataset: 'environments', isMultiple: true },
   // With two owners chosen, what they share with others would count in part only.
   { name: 'owner', label: 'Owner', column: 'owner', dataset: 'owners', isMultiple: false },
+  { name: 'schema', label: 'Schema', column: 'schema_name', dataset: 'schemas', isMultiple: true },
 ];
 
 /** The filter that a click on a value of this column sets. */

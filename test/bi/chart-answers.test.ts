@@ -48,6 +48,8 @@ const CHOICES: readonly (readonly [name: string, choice: Choice])[] = [
   ['an environment', { environment: 'Here' }],
   ['an owner', { owner: 'bob' }],
   ['an owner in an environment where there is none', { environment: 'There', owner: 'bob' }],
+  ['a schema', { schema: 'shop' }],
+  ['no schema, in an environment', { schema: 'no schema', environment: 'There' }],
   ['the last two days', { from: `${day(2)}T00:00:00.000Z` }],
   ['a past day', { from: `${day(3)}T00:00:00.000Z`, to: `${day(3)}T23:59:59.999Z` }],
   ['a time without rows', { from: `${day(40)}T00:00:00.000Z`, to: `${day(39)}T00:00:00.000Z` }],
@@ -110,6 +112,16 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
       [day(2), 0, 1, 0],
       [day(1), 0, 2, 0],
     ]);
+  });
+
+  test('a chosen schema leaves the tests, tables and scores of its assets', async () => {
+    const numbers = async (schema: string) => {
+      const ids = ['failing-tests', 'open-incidents', 'coverage', 'health'] as const;
+      const answers = await Promise.all(ids.map((id) => answer(id, { schema })));
+      return answers.map(([row]) => row?.[0]);
+    };
+    expect(await numbers('shop')).toEqual([2, 2, 1, 0.65]);
+    expect(await numbers('no schema')).toEqual([2, 2, 0, 0.2]);
   });
 
   test('a list has a row once, whoever owns it, with all its owners', async () => {

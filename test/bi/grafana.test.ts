@@ -81,7 +81,7 @@ describe.each([
     });
   });
 
-  test('a name links to the address of its row, and a bar to the dashboard of its owner', () => {
+  test('a name links to the address of its row, and a bar to the dashboard of its owner or schema', () => {
     const links = panelOf(CHARTS['failing-list']).fieldConfig.overrides.find(
       ({ matcher }) => matcher.options === 'asset_name',
     )?.properties;
@@ -89,7 +89,9 @@ describe.each([
     expect(panelOf(CHARTS['failing-by-owner']).fieldConfig.defaults['links']).toMatchObject([
       { url: expect.stringMatching(new RegExp(`^/d/obsync-${database}\\?var-owner=`)) },
     ]);
-    expect(panelOf(CHARTS['failing-by-schema']).fieldConfig.defaults['links']).toBeUndefined();
+    expect(panelOf(CHARTS['failing-by-schema']).fieldConfig.defaults['links']).toMatchObject([
+      { url: expect.stringContaining('?var-schema=$' + '{__data.fields.schema_name:percentencode}&') },
+    ]);
   });
 });
 

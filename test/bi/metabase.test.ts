@@ -91,6 +91,7 @@ describe('the script for Metabase', () => {
     expect(dashboard?.parameters).toMatchObject([
       { id: 'environment', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Environment')?.id } },
       { id: 'owner', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Owner')?.id } },
+      { id: 'schema', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Schema')?.id } },
       { id: 'from', type: 'date/single' },
       { id: 'to', type: 'date/single' },
     ]);
@@ -114,13 +115,16 @@ describe('the script for Metabase', () => {
       }
   });
 
-  test('a click on the bar of an owner sets the filter of owners', () => {
-    const { id } = cardOf('Failing tests by owner') ?? {};
+  test.each([
+    ['Failing tests by owner', 'owner', 'owner'],
+    ['Failing tests by schema', 'schema', 'schema_name'],
+  ])('a click on a bar of %s sets the filter of its axis', (title, filter, column) => {
+    const { id } = cardOf(title) ?? {};
     const dashcard = metabase.dashboards[0]?.dashcards.find((each) => each['card_id'] === id);
     expect(dashcard?.['visualization_settings']).toMatchObject({
       click_behavior: {
         type: 'crossfilter',
-        parameterMapping: { owner: { source: { id: 'owner' }, target: { type: 'parameter', id: 'owner' } } },
+        parameterMapping: { [filter]: { source: { id: column }, target: { type: 'parameter', id: filter } } },
       },
     });
   });
@@ -178,11 +182,11 @@ describe('the script for Metabase', () => {
     expect(await runScript()).toMatchObject({ code: 0 });
     expect(cardOf('Failing tests')).toMatchObject({ display: 'scalar' });
     expect(dashboard.parameters).toContainEqual(theirParameter);
-    expect(dashboard.parameters).toHaveLength(5);
+    expect(dashboard.parameters).toHaveLength(6);
     expect(dashboard.dashcards.find(({ id }) => id === moved.id)?.['parameter_mappings']).toMatchObject([
       theirMapping,
       { parameter_id: 'environment' },
-      ...[{ parameter_id: 'owner' }, { parameter_id: 'from' }, { parameter_id: 'to' }],
+      ...[{ parameter_id: 'owner' }, { parameter_id: 'schema' }, { parameter_id: 'from' }, { parameter_id: 'to' }],
     ]);
     expect(dashboard.dashcards).toEqual(
       expect.arrayContaining([expect.objectContaining({ card_id: 7, row: 120, series: [{ id: 9 }] })]),

@@ -4,9 +4,12 @@ import { contentOf, filesOf } from './setup.ts';
 export interface Choice {
   readonly environment?: string;
   readonly owner?: string;
+  readonly schema?: string;
   readonly from?: string;
   readonly to?: string;
 }
+
+const FILTER_NAMES = ['environment', 'owner', 'schema'] as const;
 
 export type Database = 'sqlite' | 'postgresql';
 
@@ -64,8 +67,12 @@ export const grafanaQueries: ToolQueries = (database, choice) => {
   const allOf = (name: string): string => templating.list.find((each: { name: string }) => each.name === name).allValue;
   const { from = new Date(Date.now() - 90 * 86_400_000).toISOString(), to = new Date().toISOString() } = choice;
   const values: Readonly<Record<string, string>> = {
-    'environment:sqlstring': choice.environment === undefined ? allOf('environment') : quoted(choice.environment),
-    'owner:sqlstring': choice.owner === undefined ? allOf('owner') : quoted(choice.owner),
+    ...Object.fromEntries(
+      FILTER_NAMES.map((name) => {
+        const chosen = choice[name];
+        return [`${name}:sqlstring`, chosen === undefined ? allOf(name) : quoted(chosen)];
+      }),
+    ),
     '__from:date:iso': from,
     '__to:date:iso': to,
   };
@@ -113,8 +120,7 @@ export const metabaseQueries: ToolQueries = (database, choice) => {
   const date = (instant: string | undefined): string | undefined =>
     instant && `${database === 'postgresql' ? 'date ' : ''}'${instant.slice(0, 10)}'`;
   const values: Readonly<Record<string, string | undefined>> = {
-    environment: choice.environment && quoted(choice.environment),
-    owner: choice.owner && quoted(choice.owner),
+    ...Object.fromEntries(FILTER_NAMES.map((name) => [name, choice[name] && quoted(choice[name])])),
     from: date(choice.from),
     to: date(choice.to),
   };

@@ -19,9 +19,10 @@ export interface SupersetQuestion {
   readonly rows: readonly (readonly unknown[])[];
 }
 
-interface Choice {
-  readonly env?: string;
-  readonly owner?: string;
+/** The values that a reader chooses from. */
+type Values = Partial<Record<'env_name' | 'owner' | 'schema_name', string>>;
+
+interface Choice extends Values {
   /** From and to, in UTC seconds. */
   readonly range?: readonly [from: string, to: string];
 }
@@ -33,28 +34,23 @@ export function supersetQuestions(mirror: Database, choices: readonly Choice[]):
   );
 }
 
-function isFor(chart: Chart, { env, owner, range }: Choice): boolean {
+function isFor(chart: Chart, { range, ...values }: Choice): boolean {
   const { select } = DATASETS[chart.dataset];
-  return (
-    (env === undefined || 'env_name' in select) &&
-    (owner === undefined || 'owner' in select) &&
-    (range === undefined || chart.time !== null)
-  );
+  return Object.keys(values).every((column) => column in select) && (range === undefined || chart.time !== null);
 }
 
-function questionOf(mirror: Database, chart: Chart, { env, owner, range }: Choice): SupersetQuestion {
+function questionOf(mirror: Database, chart: Chart, { range, ...values }: Choice): SupersetQuestion {
   const { time } = chart;
+  const chosen = Object.entries(values);
   const filters: SupersetFilter[] = [
-    ...(env === undefined ? [] : [{ col: 'env_name', op: 'IN', val: [env] } as const]),
-    ...(owner === undefined ? [] : [{ col: 'owner', op: 'IN', val: [owner] } as const]),
+    ...chosen.map(([col, value]) => ({ col, op: 'IN', val: [value] }) as const),
     ...(time === null || range === undefined
       ? []
       : [{ col: time, op: 'TEMPORAL_RANGE', val: range.join(' : ') } as const]),
   ];
   const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
   const conditions = [
-    ...(env === undefined ? [] : [`env_name = ${quoted(env)}`]),
-    ...(owner === undefined ? [] : [`owner = ${quoted(owner)}`]),
+    ...chosen.map(([column, value]) => `${column} = ${quoted(value)}`),
     ...(time === null ? [] : timeConditions(chart, time, range)),
   ];
   return {

@@ -29,9 +29,10 @@ describe.runIf(existsSync(SUPERSET))('the dashboards in Superset', () => {
       select test_id from failing_tests order by test_id limit 40)`);
     const questions = supersetQuestions(mirror, [
       {},
-      { env: 'Production Analytics' },
+      { env_name: 'Production Analytics' },
       { owner: "O'Neil" },
-      { env: 'Staging Analytics', owner: 'Data Platform' },
+      { env_name: 'Staging Analytics', owner: 'Data Platform' },
+      { schema_name: 'no schema' },
       ...rangesOf(mirror).map((range) => ({ range })),
     ]);
     mirror.close();
