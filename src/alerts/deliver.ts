@@ -10,6 +10,7 @@ import {
   type OutgoingAlert,
   type RequestBody,
   slackBody,
+  teamsBody,
   webhookBody,
 } from './formats.ts';
 
@@ -89,6 +90,8 @@ function requestOf(channel: Exclude<AlertChannel, { type: 'exec' }>, alert: Outg
   switch (channel.type) {
     case 'slack':
       return { address: channel.url, ...slackBody(alert) };
+    case 'teams':
+      return { address: channel.url, ...teamsBody(alert) };
     case 'webhook':
       return { address: channel.url, ...webhookBody(alert, channel.secret, Date.now()) };
     case 'alertmanager': {

@@ -29,14 +29,15 @@ const [MAX_HEADER, MAX_SECTION] = [150, 3000];
 
 const HALF_CHARACTER = /\p{Surrogate}$/u;
 
+const cut = (text: string, max: number): string => text.slice(0, max).replace(HALF_CHARACTER, '');
+
+const iconOf = ({ event }: AlertMessage): string => (event === 'end' ? '✅' : '🔴');
+
 /** Slack's blocks; `text` is for services that take Slack's messages but know no blocks, such as Discord. */
 export function slackBody({ message, pageUrl }: OutgoingAlert): RequestBody {
   const { title, lines, link } = messageText(message, pageUrl);
-  const plain = (text: string, max: number) => ({
-    type: 'plain_text',
-    text: text.slice(0, max).replace(HALF_CHARACTER, ''),
-  });
-  const icon = message.event === 'end' ? '✅' : '🔴';
+  const plain = (text: string, max: number) => ({ type: 'plain_text', text: cut(text, max) });
+  const icon = iconOf(message);
   const blocks = [
     { type: 'header', text: plain(`${icon} ${title}`, MAX_HEADER) },
     { type: 'section', text: plain(lines.join('\n'), MAX_SECTION) },
@@ -50,6 +51,24 @@ export function slackBody({ message, pageUrl }: OutgoingAlert): RequestBody {
 
 function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** An Adaptive Card, the only form that Teams' workflows take. A text run is shown as it is, a text block as Markdown. */
+export function teamsBody({ message, pageUrl }: OutgoingAlert): RequestBody {
+  const { title, lines, link } = messageText(message, pageUrl);
+  const block = (text: string, style: object = {}) => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text: cut(text, MAX_SECTION), ...style }],
+  });
+  const card = {
+    ...{ $schema: 'http://adaptivecards.io/schemas/adaptive-card.json', type: 'AdaptiveCard', version: '1.2' },
+    body: [block(`${iconOf(message)} ${title}`, { weight: 'Bolder' }), ...lines.map((line) => block(line))],
+    ...(link === null ? {} : { actions: [{ type: 'Action.OpenUrl', title: 'Open the page', url: link }] }),
+  };
+  return json({
+    type: 'message',
+    attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content: card }],
+  });
 }
 
 /** A CloudEvent in structured mode. */

@@ -35,6 +35,7 @@ export function alertSettings(given: unknown): AlertSettings {
 
 const CHANNEL_KEYS = {
   slack: ['urlFile', 'urlEnv', 'allowHttp'],
+  teams: ['urlFile', 'urlEnv', 'allowHttp'],
   webhook: ['urlFile', 'urlEnv', 'allowHttp', 'secretFile', 'secretEnv'],
   alertmanager: ['urlFile', 'urlEnv', 'allowHttp'],
   ping: ['urlFile', 'urlEnv', 'allowHttp'],

@@ -22,6 +22,11 @@ async function tell(channel: object, reason = '<b> & co'): Promise<void> {
   await sync();
 }
 
+const textBlock = (text: string, style: object = {}) => ({
+  type: 'RichTextBlock',
+  inlines: [{ type: 'TextRun', text, ...style }],
+});
+
 describe('the channels of alerts', () => {
   test('slack gets blocks of plain text, and the same as text for those that know no blocks', async () => {
     const receiver = await startReceiver();
@@ -35,6 +40,34 @@ describe('the channels of alerts', () => {
     expect(begin.blocks[2].text.text).toBe('<https://page.example.com/#/failing?env=e1|Open the page>');
     expect(begin.text).toContain('🔴 Test t2 fails on a1 (env e1)\n&lt;b&gt; &amp; co');
     expect(end.text).toMatch(/^✅ Ended: Test t2 fails on a1/);
+  });
+
+  test('teams gets an Adaptive Card of text that is shown as it is, with a link', async () => {
+    const receiver = await startReceiver();
+    await tell({ type: 'teams', urlFile: fileWith(receiver.url) }, `**b** ${'😀'.repeat(1600)}`);
+    const [begin, end] = receiver.posts.map(({ body }) => JSON.parse(body));
+    expect(begin).toEqual({
+      type: 'message',
+      attachments: [
+        {
+          contentType: 'application/vnd.microsoft.card.adaptive',
+          contentUrl: null,
+          content: {
+            $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+            type: 'AdaptiveCard',
+            version: '1.2',
+            body: expect.arrayContaining([
+              textBlock('🔴 Test t2 fails on a1 (env e1)', { weight: 'Bolder' }),
+              textBlock(`**b** ${'😀'.repeat(1497)}`),
+            ]),
+            actions: [
+              { type: 'Action.OpenUrl', title: 'Open the page', url: 'https://page.example.com/#/failing?env=e1' },
+            ],
+          },
+        },
+      ],
+    });
+    expect(end.attachments[0].content.body[0].inlines[0].text).toMatch(/^✅ Ended: Test t2 fails on a1/);
   });
 
   test('slack gets no half of a character where a text is cut', async () => {
