@@ -61,10 +61,12 @@ export interface EnvironmentModel extends Entities {
   /** Whether a column's new edges appear half an hour after the column's change (R18). */
   edgeLag: boolean;
   /**
-   * Whether the mirror may differ until a later scan (R13): the first scan of lineage may have missed lagging edges, or
-   * a wrong `Date` may have cost rows their times (R10).
+   * Whether the mirror may differ until a later scan (R13): the first scan of lineage may have missed lagging edges, a
+   * wrong `Date` may have cost rows their times (R10), or edges went with a column that the mirror had not revived yet.
    */
   needsScan: boolean;
+  /** Columns that were returned but stay deleted in the mirror while their tombstone is young (R10). */
+  readonly unrevived: Set<string>;
   /** The edges into a column before their last change. */
   readonly previousEdges: Map<string, { readonly until: string; readonly ups: readonly string[] }>;
   /** The ending of near-duplicate keys: a character that is easily lost when text is compared or stored. */
@@ -103,6 +105,7 @@ export function createEnvironment(id: string, stamp: () => string, now = stamp):
     typedLag: false,
     edgeLag: false,
     needsScan: false,
+    unrevived: new Set(),
     previousEdges: new Map(),
     stamp,
     now,
@@ -166,8 +169,10 @@ export function remove(
   const now = env.stamp();
   if (held?.state !== 'live' || isNewer(held.item, now)) return false;
   env[kind].set(id, { ...held, state, deletedAt: now });
-  if (kind === 'columns' && env.dropsEdges)
+  if (kind === 'columns' && env.dropsEdges) {
     for (const [key, [up]] of env.columnEdges) if (up === id) env.columnEdges.delete(key);
+    env.needsScan ||= env.unrevived.has(id);
+  }
   return true;
 }
 

@@ -3,7 +3,7 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { STREAM_TABLES } from '../support/catalogue.ts';
 import { pageOf, roundEndOf } from '../support/commit-parts.ts';
 import type { SyncCommand } from './commands.ts';
-import { FAR_FUTURE, type Item } from './environment.ts';
+import { type EnvironmentModel, FAR_FUTURE, type Item } from './environment.ts';
 import { checkpointHasRows, hasUntrustedTime } from './invariants/checkpoint-has-rows.ts';
 import {
   type CommitTransition,
@@ -99,6 +99,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): InvariantWa
     // A true time that a wrong clock makes untrusted is lost until the next scan (R10, R13).
     if (((transition.page?.items ?? []) as Item[]).some((item) => isTrueTimeLost(transition, item)))
       world.environment(observed.envId).needsScan = true;
+    if (observed.stream === 'columns') noteUnrevived(world.environment(observed.envId), transition);
     dropFinishedReads(log, transition);
     last = transition;
   };
@@ -129,6 +130,15 @@ function readStartedAt(
 
 function isTrueTimeLost(transition: CommitTransition, item: Item): boolean {
   return item['synced_at'] !== FAR_FUTURE && hasUntrustedTime(transition, item);
+}
+
+/** Notes which of the returned columns stay deleted. */
+function noteUnrevived({ unrevived }: EnvironmentModel, { page, after }: CommitTransition): void {
+  for (const item of (page?.items ?? []) as Item[]) {
+    const id = String(item['id']);
+    if (typeof after.rows.get(id)?.['deleted_at'] === 'string') unrevived.add(id);
+    else unrevived.delete(id);
+  }
 }
 
 /** The read that a commit belongs to: it says which keys were returned. */
