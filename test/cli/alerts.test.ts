@@ -112,7 +112,11 @@ describe('alerts in the config file', () => {
       { channels: { a: { type: 'slack', url: 'https://x' } } },
       /A URL is a secret: name its file with urlFile/,
     ],
-    ['an unknown type', { channels: { a: { type: 'mail' } } }, /alerts\.channels\.a\.type needs one of slack, teams, webhook/],
+    [
+      'an unknown type',
+      { channels: { a: { type: 'mail' } } },
+      /alerts\.channels\.a\.type needs one of slack, teams, webhook/,
+    ],
     [
       'an address as the name of its variable',
       { channels: { a: { type: 'slack', urlEnv: 'https://example.com/x' } } },

@@ -13,7 +13,7 @@ import {
   roundsOf,
   type StreamState,
 } from './invariants/commit-transition.ts';
-import { cyclesAreShort } from './invariants/cycles.ts';
+import { cyclesAreShort, unreadHistoriesAreTold } from './invariants/cycles.ts';
 import { dailyMeansMatch } from './invariants/daily-means-match.ts';
 import { historyIsComplete } from './invariants/history-is-complete.ts';
 import { marksAreKept } from './invariants/marks-are-kept.ts';
@@ -40,7 +40,7 @@ export interface InvariantWatch extends Pick<ReturnType<typeof scansAreTimely>, 
   /** All violations so far, including those of what holds after a run. */
   violations(): string[];
   /** Call when a run has ended. */
-  endRun(summary: RunSummary, fullEveryDays: SyncCommand['fullEveryDays']): void;
+  endRun(summary: RunSummary, command: Pick<SyncCommand, 'full' | 'fullEveryDays'>): void;
 }
 
 /** Checks the invariants at every request and commit. */
@@ -105,7 +105,11 @@ export function watchInvariants(mirrored: TestMirror, world: World): InvariantWa
   };
   return {
     autoSeconds: scans.autoSeconds,
-    endRun: (summary, fullEveryDays) => note('scansAreTimely', scans.overdue(summary, fullEveryDays)),
+    endRun(summary, { full, fullEveryDays }) {
+      note('scansAreTimely', scans.overdue(summary, fullEveryDays));
+      if (full) note('fullScansEverything', scans.missing(summary));
+      note('unreadHistoriesAreTold', unreadHistoriesAreTold(mirrored, world, summary));
+    },
     violations() {
       note('cyclesAreShort', cyclesAreShort(mirrored));
       note('dailyMeansMatch', dailyMeansMatch(mirrored));

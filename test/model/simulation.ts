@@ -96,7 +96,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin, open?: Ope
       if (error instanceof Crash) return null;
       throw error;
     });
-    if (summary !== null) invariants.endRun(summary, options.fullEveryDays);
+    if (summary !== null) invariants.endRun(summary, options);
     if (isFirstScan && (hadEdgeLag || world.environment('e1').edgeLag)) world.environment('e1').needsScan = true;
     world.beforeRequest = () => {};
     world.dateErrorMs = () => 0;

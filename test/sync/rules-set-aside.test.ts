@@ -323,6 +323,23 @@ test.each([
   },
 );
 
+test('a cycle with --full resumes no scan that waited before it (R6, R9)', async () => {
+  const scene = await syncedScene();
+  const { mirrored, env, world } = scene;
+  world.advance(8 * DAY);
+  breakScan(scene);
+  const wish = { pageSize: 2, concurrency: 1 };
+  expect((await mirrored.sync(wish)).status).toBe('problems');
+  removeHooks(scene);
+  // On a page that the waiting scan has read, and no feed reports it.
+  Object.assign(env.columns.get('a1.c1')?.item ?? {}, { data_type: 'silently changed' });
+  world.advance(HOUR);
+  const first = await mirrored.sync({ ...wish, full: true, maxRequests: 3 });
+  const second = await mirrored.sync({ ...wish, full: true });
+  expect([first.status, second.cycle, second.status]).toEqual(['stopped', first.cycle, 'done']);
+  expectMirrored(scene);
+});
+
 test('a run that lasts for days attempts a scan once, and no feed a second time once it is out of reach (R3, R9)', async () => {
   const scene = await syncedScene();
   const { mirrored, world } = scene;

@@ -114,9 +114,9 @@ function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   return { do: 'forget', checkpoint: without, which: (checkpoint.waitingScan?.reads ?? 0) + 1 };
 }
 
-/** A run with `--full` that begins a cycle does not continue an older round (R6). */
-function isForFull({ cycle }: Round, context: Context): boolean {
-  return context.options.full && context.cycle === context.run && cycle !== context.cycle;
+/** A cycle with `--full` continues no older round (R6). */
+function isForFull({ cycle }: Round, { options, cycle: current }: Context): boolean {
+  return options.full && cycle !== current;
 }
 
 /** Resumes a read, or starts it over if its limit exceeds `--page-size` or, at its start, the page limit (R6, R24). */

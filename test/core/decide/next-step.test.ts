@@ -114,11 +114,11 @@ describe('an interrupted read', () => {
     expect(fetching(planned(scan, context({ serverTime: addDays(T, 400) }))).request.cursor).toBe('c7');
   });
 
-  test('a --full that begins a cycle drops it with its round, and one that continues the cycle does not (R6)', () => {
+  test('--full drops it with its round if that is of an earlier cycle, and continues those of its own (R6)', () => {
     const full = { options: { full: true } };
     const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(scan), round: null } };
     expect(planned(scan, context(full))).toEqual(dropped);
-    expect(planned(scan, context({ ...full, run: 6 })).do).toBe('fetch');
+    expect(planned(scan, context({ ...full, run: 6 })).do).toBe('forget');
     expect(planned({ ...scan, cycle: 5 }, context(full)).do).toBe('fetch');
   });
 

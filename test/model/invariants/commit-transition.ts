@@ -31,6 +31,8 @@ export interface StreamState {
 
 interface StoredRound {
   readonly mode: string;
+  /** The run in which it began. */
+  readonly run: number;
   readonly reason: string;
   /** An empty mirror needs no sweep. */
   readonly sweeps: boolean;

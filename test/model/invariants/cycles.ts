@@ -1,7 +1,6 @@
-import type { CollectionName } from '../../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../../src/sync/summary.ts';
-import { FEED_STREAMS } from '../../support/catalogue.ts';
 import type { TestMirror } from '../test-mirror.ts';
+import type { World } from '../world.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -14,14 +13,26 @@ export function cyclesAreShort(mirrored: TestMirror): string[] {
     .map(({ id, at, began }) => `run ${id} of ${at} continued a cycle that began at ${began}`);
 }
 
-/** A successful cycle with --full has scanned every stream that it reports as done (R6). */
-export function fullScansEverything(mirrored: TestMirror, { cycle, status, streams }: RunSummary): string[] {
+/** A run is not successful while a history that was never read fails (R9, R22). */
+export function unreadHistoriesAreTold(
+  mirrored: TestMirror,
+  world: World,
+  { status, streams }: RunSummary,
+): readonly string[] {
+  const done = streams.filter((each) => each.stream === 'test_executions' && each.status === 'done');
   if (status !== 'done') return [];
-  const done = streams.filter((each) => each.status === 'done' && FEED_STREAMS.some((name) => name === each.stream));
-  return done
-    .filter(({ env_id, stream }) => {
-      const { scanEndedCycle } = mirrored.checkpoint(stream as CollectionName, env_id);
-      return scanEndedCycle === null || scanEndedCycle < Number(cycle);
-    })
-    .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full but was not scanned in cycle ${cycle}`);
+  return done.flatMap(({ env_id }) => {
+    const { brokenHistories, notLive } = world.environment(env_id);
+    // A history that answers 404 doesn't exist (R15).
+    if (notLive.has('executions')) return [];
+    const failed = mirrored.rows(UNREAD_HISTORIES, env_id).map(({ test_id }) => String(test_id));
+    return failed
+      .filter((id) => brokenHistories.has(id))
+      .map((id) => `${env_id} is done, but the history of ${id} fails`);
+  });
 }
+
+const UNREAD_HISTORIES = `select f.test_id from history_failures f
+  join tests t on t.env_id = f.env_id and t.id = f.test_id and t.deleted_at is null
+  where f.env_id = ? and f.run_id is not null and not exists (
+    select 1 from test_readings r where r.env_id = f.env_id and r.test_id = f.test_id)`;

@@ -1,6 +1,6 @@
 import { addSeconds } from '../../../src/core/time/instant.ts';
 import type { CollectionName } from '../../../src/streams/catalogue.ts';
-import type { RunSummary } from '../../../src/sync/summary.ts';
+import type { RunSummary, StreamSummary } from '../../../src/sync/summary.ts';
 import { SCANNED_STREAMS } from '../../support/catalogue.ts';
 import type { SyncCommand } from '../commands.ts';
 import { isScan } from '../request-log.ts';
@@ -11,6 +11,8 @@ interface FinishedScan {
   /** T when it ended, or at the end of its run if no response had a date by then. */
   readonly at: string | null;
   readonly pages: number;
+  /** The run in which it began. */
+  readonly run: number;
 }
 
 /** How long a stream may go without a scan (R13). */
@@ -22,6 +24,8 @@ function scanIntervalSeconds(fullEveryDays: SyncCommand['fullEveryDays'], pages:
 export function scansAreTimely(): {
   readonly record: Invariant;
   overdue(summary: RunSummary, fullEveryDays: SyncCommand['fullEveryDays']): string[];
+  /** A successful cycle with `--full` has scanned every stream that it reports as done, from the first page on (R6). */
+  missing(summary: RunSummary): string[];
   /** How long after its last scan the stream is due for another one under `auto`. */
   autoSeconds(envId: string, stream: CollectionName): number;
 } {
@@ -38,17 +42,14 @@ export function scansAreTimely(): {
       // After an end or a discard, the next round may begin with a slice that is no transition of its own (R27).
       if (after.round === null && after.waiting === null) counted.delete(key);
       if (commit.kind !== 'round-end' || before.round?.mode !== 'scan') return [];
-      finished.set(key, { at: serverTime, pages });
+      finished.set(key, { at: serverTime, pages, run: before.round.run });
       const stored = commit.checkpoint.scanPages;
       return stored === pages ? [] : [`its scan took ${pages} pages, but the checkpoint says ${stored}`];
     },
     overdue({ run, cycle, server_time: now, streams }, fullEveryDays) {
-      for (const [key, { at, pages }] of finished) finished.set(key, { at: at ?? now, pages });
+      for (const [key, scan] of finished) finished.set(key, { ...scan, at: scan.at ?? now });
       if (now === null || run !== cycle) return [];
-      const done = streams.filter(
-        ({ stream, status }) => status === 'done' && SCANNED_STREAMS.includes(stream as never),
-      );
-      return done.flatMap(({ env_id, stream }) => {
+      return scannedIn(streams).flatMap(({ env_id, stream }) => {
         const scan = finished.get(`${env_id} ${stream}`);
         const interval = scanIntervalSeconds(fullEveryDays, scan?.pages ?? 0);
         if (scan === undefined || scan.at === null || now < addSeconds(scan.at, interval)) return [];
@@ -57,6 +58,19 @@ export function scansAreTimely(): {
         ];
       });
     },
+    missing({ cycle, status, streams }) {
+      const isMissing = ({ env_id, stream }: StreamSummary): boolean =>
+        (finished.get(`${env_id} ${stream}`)?.run ?? 0) < Number(cycle);
+      return status !== 'done'
+        ? []
+        : scannedIn(streams)
+            .filter(isMissing)
+            .map(({ env_id, stream }) => `${env_id} ${stream} is done without a scan that began in cycle ${cycle}`);
+    },
     autoSeconds: (envId, stream) => scanIntervalSeconds('auto', finished.get(`${envId} ${stream}`)?.pages ?? 0),
   };
+}
+
+function scannedIn(streams: readonly StreamSummary[]): StreamSummary[] {
+  return streams.filter(({ stream, status }) => status === 'done' && SCANNED_STREAMS.includes(stream as never));
 }
