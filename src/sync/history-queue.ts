@@ -11,6 +11,8 @@ import type { Stream } from '../core/stream.ts';
  * prefetched; they are committed in order (R5). After the first heavy page, prefetching stops (R27).
  */
 export interface HistoryQueue {
+  /** Call this when a round begins: the last one may have been given up with tests in the queue. */
+  restart(): void;
   /** The step to the next due test, or the end of this step if no test is due. */
   next(checkpoint: RoundCheckpoint, context: Context): Promise<LocalStep>;
   /** The prefetched response to this step's request, if there is one. */
@@ -67,6 +69,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   }
 
   return {
+    restart: due.clear,
     async next(checkpoint, context) {
       await due.fill(dueTestsQuery(checkpoint, context, LOOKED_UP));
       if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
@@ -94,6 +97,10 @@ function inTurn(lookUp: (query: DueTestsQuery) => Promise<readonly DueTest[]>) {
   let due: DueTest[] = [];
   let isLast = false;
   return {
+    clear(): void {
+      due = [];
+      isLast = false;
+    },
     /** Call this before `next` and `take`. */
     async fill(query: DueTestsQuery): Promise<void> {
       if (due.length > 0 || isLast) return;
@@ -101,11 +108,7 @@ function inTurn(lookUp: (query: DueTestsQuery) => Promise<readonly DueTest[]>) {
       isLast = due.length < query.limit;
     },
     next: (count: number): readonly DueTest[] => due.slice(0, count),
-    take(): DueTest | null {
-      const test = due.shift() ?? null;
-      if (test === null) isLast = false;
-      return test;
-    },
+    take: (): DueTest | null => due.shift() ?? null,
   };
 }
 

@@ -6,7 +6,7 @@ import { isOverdue, type LocalStep, lookUp, nextStep } from '../core/decide/next
 import type { PageInput } from '../core/decide/page-input.ts';
 import { pageOutcome } from '../core/decide/page-outcome.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/decide/recover.ts';
-import { startRound, withRead } from '../core/decide/round.ts';
+import { startRound, withRead, withRound } from '../core/decide/round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
 import { datedRead, roundReadAt, settledBefore } from '../core/decide/trusted-until.ts';
 import { lossOf } from '../core/decide/unavailable.ts';
@@ -155,6 +155,7 @@ async function decideStep(
   if (step.do === 'begin') {
     const roundStart = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.query));
     if (roundStart.do === 'rest') return roundStart;
+    histories.restart();
     counter.round(roundStart.round);
     return { do: 'continue', checkpoint: startRound(checkpoint, roundStart.round) };
   }
@@ -256,12 +257,15 @@ function commitOf({ checkpoint, forget, unreadHistory }: RecoveryDecision): Comm
 
 /** Ends a round. Its removals are applied, or held back if there are too many (R14). */
 async function applyRoundEnd(
-  { stream, destination, counter, context }: StreamSync,
+  { stream, destination, counter, context, skipped }: StreamSync,
   { checkpoint, roundEnd }: Extract<LocalStep, { do: 'finish' }>,
   markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
   const now = context();
-  const ended = checkpointAfterRound(stream, checkpoint, roundEnd, now);
+  // A history that failed in an earlier round of the run isn't read again in this one (R22).
+  const isIncomplete = stream.method === 'window' && skipped.first !== null;
+  const round = isIncomplete ? withRound(checkpoint, { incomplete: true }) : checkpoint;
+  const ended = checkpointAfterRound(stream, round, roundEnd, now);
   const commit: Commit = {
     kind: 'round-end',
     checkpoint: ended,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { execute, type Item, putTest } from '../model/environment.ts';
-import { streamSummary } from '../model/test-mirror.ts';
-import { DAY, HOUR } from '../model/world.ts';
+import { SyncError } from '../../src/core/errors.ts';
+import { execute, type Item, putAsset, putTest } from '../model/environment.ts';
+import { createTestMirror, streamSummary } from '../model/test-mirror.ts';
+import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { failAt, newScene, removeHooks, type Scene } from '../support/scene.ts';
 
 const ONLY_HISTORIES = { only: ['tests', 'test_executions'], history: true } as const;
@@ -200,3 +201,56 @@ function startOf({ mirrored }: Scene, id: string): unknown {
 }
 
 const DAYS_AGO = ({ world }: Scene, days: number): string => new Date(world.nowMs - days * DAY * 1000).toISOString();
+
+test('a history that failed in a round of an earlier cycle is read by the next run of the cycle (R9, R22)', async () => {
+  const world = createWorld(['e1', 'e2']);
+  for (const env of world.environments.values()) {
+    putAsset(env, 'a1');
+    for (const id of ['t1', 't2', 't3']) {
+      putTest(env, id, 'a1');
+      execute(env, id, `${id}-r1`);
+    }
+  }
+  const mirrored = createTestMirror(world);
+  await mirrored.sync({ environments: ['e1'], only: ['assets', 'tests', 'latest_test_executions'] });
+  await mirrored.sync({ environments: ['e1'], only: ['test_executions'], maxRequests: 2, concurrency: 1 });
+  expect(mirrored.checkpoint('test_executions').round?.mode).toBe('window');
+  world.advance(2 * DAY);
+  world.environment('e1').brokenHistories.set('t3', 500);
+  const wish = { history: true, pageSize: 50, concurrency: 1 };
+  world.beforeRequest = ({ path }) => {
+    if (path === 'e2/columns') throw new SyncError('budget', 'the requests are used up');
+  };
+  const first = await mirrored.sync(wish);
+  world.beforeRequest = () => {};
+  const second = await mirrored.sync(wish);
+  expect([first.status, second.cycle, second.status]).toEqual(['stopped', first.cycle, 'problems']);
+  mirrored.close();
+});
+
+test('a history that began before the first Date is read again in the same run (R1)', async () => {
+  const scene = newScene((env) => {
+    for (const id of ['t1', 't2']) {
+      putTest(env, id, null);
+      for (const day of [10, 12, 15]) execute(env, id, `${id}-r${day}`, { start_time: `2026-11-${day}T04:00:00.000Z` });
+    }
+  });
+  const { mirrored, world } = scene;
+  await mirrored.sync({ only: ['tests', 'latest_test_executions'] });
+  world.advance(HOUR);
+  world.dates = 'later';
+  const run = await mirrored.sync({ only: ['test_executions'], pageSize: 1, concurrency: 1 });
+  expect(run.status).toBe('done');
+  expect(mirrored.rows('select test_id from test_readings')).toHaveLength(2);
+  expect(executionIds(scene, 't1')).toHaveLength(3);
+});
+
+test('an execution in the history of a test need not name its test (R20)', async () => {
+  const scene = newScene();
+  scene.world.transformPage = (page, { path }) =>
+    path.endsWith('t1/executions')
+      ? { ...page, items: (page.items as Item[]).map(({ test_id: _, ...item }) => item) }
+      : page;
+  expect((await scene.mirrored.sync({ history: true })).status).toBe('done');
+  expect(executionIds(scene, 't1')).not.toEqual([]);
+});

@@ -7,13 +7,14 @@ import { type DecodableStream, type DecodeContext, type DecodedPage, decodePage 
 /** Decodes the items of a page for the read that requested it, slice by slice. */
 export function decodeRead(
   stream: Stream,
-  { as }: Pick<Read, 'as'>,
+  { as, history }: Pick<Read, 'as' | 'history'>,
   items: Page['items'],
   { newestReading, limits }: Pick<Context, 'newestReading' | 'limits'>,
 ): Iterable<DecodedPage> {
   // Only the ids of the parent's list are used (R18).
   if (as === 'unshown') return decodeSlices(PARENT_LIST, items, { limits });
-  return decodeSlices(stream, items, { tombstones: as === 'tombstones', newestReading, limits });
+  const context = { tombstones: as === 'tombstones', newestReading, limits };
+  return decodeSlices(stream, items, history === null ? context : { ...context, testId: history.testId });
 }
 
 const PARENT_LIST: DecodableStream = { method: 'snapshot', key: ['id'], fields: {} };

@@ -42,6 +42,8 @@ export interface DecodeContext {
   readonly tombstones?: boolean;
   /** The newest server time; null while none is known. */
   readonly newestReading?: Instant | null;
+  /** The test whose history this is: its executions need not name it. */
+  readonly testId?: string;
   /** What the mirror cannot hold; null if it can hold everything. */
   readonly limits?: StorageLimits | null | undefined;
 }
@@ -50,12 +52,12 @@ export interface DecodeContext {
 export function decodePage(
   stream: DecodableStream,
   items: Iterable<unknown>,
-  { tombstones = false, newestReading = null, limits = null }: DecodeContext = {},
+  { tombstones = false, newestReading = null, testId, limits = null }: DecodeContext = {},
 ): DecodedPage {
   const rows: DecodedRow[] = [];
   const rejected: RejectedRow[] = [];
   for (const sent of items) {
-    const item = asFirstSent(stream, sent);
+    const item = asFirstSent(stream, testId === undefined ? sent : withTestId(sent, testId));
     const decoded = decodeItem(stream, item, newestReading);
     const result = limits === null || decoded === null ? decoded : withinLimits(stream, item, decoded, limits);
     if (result === null) continue;
@@ -64,6 +66,10 @@ export function decodePage(
     else rows.push(result);
   }
   return { rows, rejected };
+}
+
+function withTestId(item: unknown, testId: string): unknown {
+  return isJsonObject(item) && item['test_id'] == null ? { ...item, test_id: testId } : item;
 }
 
 /**
