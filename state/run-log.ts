@@ -12,7 +12,13 @@ import type {
   RunReach,
   StreamRun,
 } from '../src/core/ports/state-store.ts';
-import { continuesCycle, type LastAttempt, type LastRun, owesTurn } from '../src/core/schedule/cycle.ts';
+import {
+  continuesCycle,
+  type LastAttempt,
+  type LastRun,
+  type LastVisit,
+  owesTurn,
+} from '../src/core/schedule/cycle.ts';
 import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
 import {
@@ -71,28 +77,37 @@ export function* beginRun(
 
 /** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
 export function* joinCycle({ id, envIds, now, full, ...query }: CycleQuery): StateStatements<JoinedRun> {
-  const last = yield* loadLastRun({ id, envIds, streams: query.streams });
+  const lastVisits = yield* loadLastVisits({ id, envIds, streams: query.streams });
+  const last = yield* loadRun([...lastVisits.values()].reduce((newest, { run }) => Math.max(newest, run), 0));
   const mayOwe = last?.leftOver === 'failed';
   const attempts = mayOwe ? yield* loadLastTries({ id, envIds, streams: query.selected }) : new Map();
   const owes = last !== null && owesTurn(last, [...attempts.values()].flat());
   const cycle = last !== null && continuesCycle(last, { now, full, owes }) ? last.cycle : id;
   const allFull = full && (cycle === id || last?.full === true);
   yield update(syncRuns, { cycle_id: cycle, full: Number(allFull), full_every: query.fullEvery }, eq(syncRuns.id, id));
-  return { id, cycle, afterRun: last?.leftOver ? last.run : null, owesTurn: owes };
+  return { id, cycle, lastVisits, afterRun: last?.leftOver ? last.run : null, owesTurn: owes };
 }
 
 /** Takes one index lookup per stream of each environment, however long the log is. */
-function* loadLastRun({ id, envIds, streams }: RunReach): StateStatements<LastRun | null> {
-  if (envIds.length === 0 || streams.length === 0) return null;
-  const { rows } = yield sql`${eachStream({ envIds, streams })}
-    select r.id, r.cycle_id, r.left_over, r.full, began.server_time, (
+function* loadLastVisits({ id, envIds, streams }: RunReach): StateStatements<Map<string, LastVisit>> {
+  if (envIds.length === 0 || streams.length === 0) return new Map();
+  const { rows } = yield sql`${eachStream({ envIds, streams })}, v as (select e.value env_id, max((
+      select max(s.run_id) from ${syncStreamRuns} s where s.env_id = e.value and s.stream = n.value and s.run_id < ${id}
+    )) run from e cross join n group by e.value)
+    select v.env_id, v.run, count(*) streams
+    from v join ${syncStreamRuns} r on r.run_id = v.run and r.env_id = v.env_id group by v.env_id, v.run`;
+  return new Map(
+    rows.map(({ env_id, run, streams: count }) => [String(env_id), { run: Number(run), streams: Number(count) }]),
+  );
+}
+
+function* loadRun(id: number): StateStatements<LastRun | null> {
+  const { rows } = yield sql`select r.id, r.cycle_id, r.left_over, r.full, began.server_time, (
       select min(f.id) from ${syncRuns} f
       where f.id between r.cycle_id and r.id and f.cycle_id = r.cycle_id and f.left_over = 'failed'
     ) failed_since from ${syncRuns} r
     left join ${syncRuns} began on began.id = r.cycle_id
-    where r.id = (select max((
-      select max(s.run_id) from ${syncStreamRuns} s where s.env_id = e.value and s.stream = n.value and s.run_id < ${id}
-    )) from e cross join n)`;
+    where r.id = ${id}`;
   const [last] = rows as unknown as readonly LastRunRow[];
   if (last === undefined) return null;
   const {

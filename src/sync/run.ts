@@ -4,7 +4,7 @@ import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '../core/ports/state-store.ts';
 import { mergeQuota, remainingWindow } from '../core/quota/quota.ts';
-import { lateByEnvironment } from '../core/schedule/cycle.ts';
+import { inReadingOrder, lateByEnvironment } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream } from '../core/stream.ts';
@@ -103,7 +103,7 @@ async function open(ports: RunPorts, options: RunOptions, state: RunState): Prom
   state.mirror = mirror;
   await mirror.state.claimMirror(options.baseUrl);
   const id = await mirror.state.beginRun(state.startedAt, 'sync');
-  const run = { id, cycle: id, afterRun: null, owesTurn: false };
+  const run = { id, cycle: id, lastVisits: new Map(), afterRun: null, owesTurn: false };
   state.run = run;
   return { mirror, run };
 }
@@ -136,7 +136,7 @@ async function readAll(
   const { owesTurn } = run;
   const session = { ports: { ...ports, source }, context, mirror, catalogue, streams, concurrency, late, owesTurn };
   try {
-    await syncEnvironments(session, state.environments, state.reached);
+    await syncEnvironments(session, inReadingOrder(state.environments, run), state.reached);
   } catch (error) {
     // The first error ends the run and decides the exit code, so an error here is ignored.
     await mirror.flush().catch(() => {});

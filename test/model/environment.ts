@@ -62,7 +62,8 @@ export interface EnvironmentModel extends Entities {
   edgeLag: boolean;
   /**
    * Whether the mirror may differ until a later scan (R13): the first scan of lineage may have missed lagging edges, a
-   * wrong `Date` may have cost rows their times (R10), or edges went with a column that the mirror had not revived yet.
+   * wrong `Date` may have cost rows their times (R10), or edges were deleted together with a column that the mirror had
+   * not revived.
    */
   needsScan: boolean;
   /** Columns that were returned but stay deleted in the mirror while their tombstone is young (R10). */
@@ -169,10 +170,9 @@ export function remove(
   const now = env.stamp();
   if (held?.state !== 'live' || isNewer(held.item, now)) return false;
   env[kind].set(id, { ...held, state, deletedAt: now });
-  if (kind === 'columns' && env.dropsEdges) {
-    for (const [key, [up]] of env.columnEdges) if (up === id) env.columnEdges.delete(key);
-    env.needsScan ||= env.unrevived.has(id);
-  }
+  const dropped = kind === 'columns' && env.dropsEdges ? [...env.columnEdges].filter(([, [up]]) => up === id) : [];
+  for (const [key] of dropped) env.columnEdges.delete(key);
+  env.needsScan ||= dropped.length > 0 && env.unrevived.has(id);
   return true;
 }
 

@@ -138,7 +138,8 @@ function isTrueTimeLost(transition: CommitTransition, item: Item): boolean {
 
 /** Notes which of the returned columns stay deleted. */
 function noteUnrevived({ unrevived }: EnvironmentModel, { page, after }: CommitTransition): void {
-  for (const item of (page?.items ?? []) as Item[]) {
+  const items = ((page?.items ?? []) as Item[]).filter((item) => item['deleted_at'] === undefined);
+  for (const item of items) {
     const id = String(item['id']);
     if (typeof after.rows.get(id)?.['deleted_at'] === 'string') unrevived.add(id);
     else unrevived.delete(id);

@@ -33,6 +33,18 @@ describe('a forecast', () => {
     await expectForecastHolds(scene, { ...wish, full: true });
   });
 
+  test('with a budget, it begins with the same environment as the run (R6)', async () => {
+    const world = createWorld(['e1', 'e2', 'e3']);
+    for (const env of world.environments.values()) putAsset(env, 'a1');
+    const mirrored = createTestMirror(world);
+    await mirrored.sync();
+    world.advance(2 * HOUR);
+    await mirrored.sync({ environments: ['e1'] });
+    world.advance(2 * HOUR);
+    await expectForecastHolds({ world, mirrored }, { maxRequests: 8, concurrency: 1 });
+    mirrored.close();
+  });
+
   test('its day is what 24 hourly syncs of all environments send while nothing changes (R13, R22)', async () => {
     const world = createWorld(['e1', 'e2']);
     for (const place of world.environments.values()) furnish(place);

@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/environment.ts';
-import { streamSummary } from '../model/test-mirror.ts';
-import { DAY, HOUR } from '../model/world.ts';
+import { execute, putAsset, putColumn, putColumnEdges, putTest, removeAsset } from '../model/environment.ts';
+import { createTestMirror, streamSummary, type TestMirror } from '../model/test-mirror.ts';
+import { createWorld, DAY, HOUR, type World } from '../model/world.ts';
 import { FEED_ENTRIES, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { expectMirrored, failAt, newScene, onRequest, removeHooks, type Scene, syncedScene } from '../support/scene.ts';
 
@@ -153,4 +153,55 @@ test('a signal stops a run after the current page, which the next run doesn’t 
   expect(cursors[0]).not.toBeNull();
   expect(cursors).not.toContain(stoppedAt);
   expectMirrored(scene);
+});
+
+describe('environments that a run is too short for (R6)', () => {
+  const IDS = ['e1', 'e2', 'e3', 'e4'];
+
+  /** A mirror of four environments, each of which has got a first test result since it was synced. */
+  async function syncedMirror(): Promise<{ world: World; mirrored: TestMirror; read: () => unknown[] }> {
+    const world = createWorld(IDS);
+    const mirrored = createTestMirror(world);
+    await mirrored.sync();
+    for (const env of world.environments.values()) {
+      putTest(env, 't1', null);
+      execute(env, 't1', 't1-r1');
+    }
+    const read = () =>
+      mirrored.rows('select env_id from latest_test_executions order by 1').map((row) => row['env_id']);
+    return { world, mirrored, read };
+  }
+
+  test.each([18, 20, 22])('runs of %i requests that are a day apart read all of them in turn', async (maxRequests) => {
+    const { world, mirrored, read } = await syncedMirror();
+    for (let run = 0; run < 12; run++) {
+      world.advance(DAY + HOUR);
+      await mirrored.sync({ maxRequests, concurrency: 1, fullEveryDays: 300 });
+    }
+    expect(read()).toEqual(IDS);
+    mirrored.close();
+  });
+
+  test('runs of another environment in between keep none of them from being read', async () => {
+    const { world, mirrored, read } = await syncedMirror();
+    for (let run = 0; run < 12; run++) {
+      world.advance(HOUR / 2);
+      await mirrored.sync({ maxRequests: 18, concurrency: 1 });
+      world.advance(HOUR / 2);
+      await mirrored.sync({ environments: ['e1'] });
+    }
+    expect(read()).toEqual(IDS);
+    mirrored.close();
+  });
+
+  test('a run that continues a cycle begins with the environment in which the last one stopped', async () => {
+    const { world, mirrored } = await syncedMirror();
+    world.advance(HOUR);
+    const wish = { full: true, pageSize: 1, concurrency: 1 };
+    const stopped = await mirrored.sync({ ...wish, maxRequests: 6 });
+    const last = stopped.streams.at(-1)?.env_id;
+    await mirrored.sync({ ...wish, maxRequests: 6 });
+    expect(mirrored.requests()[0]?.path).toMatch(new RegExp(`^${last}/`));
+    mirrored.close();
+  });
 });

@@ -28,7 +28,7 @@ export function checkpointAfterRound(
         { reads: round.reads, fedUntil: watermark, firstPageAt: at },
         serverTime,
       );
-  // Feeds that an earlier run began are followed by its failed scan, those of this run by nothing (R9).
+  // A scan that failed in an earlier run is still to be tried if these feeds began in an earlier run, too (R9).
   const isTried = waitingScan !== null || (!scan && (checkpoint.scanTriedInRun === run || round.run !== run));
   return {
     watermark,

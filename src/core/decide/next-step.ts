@@ -114,7 +114,7 @@ function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   return { do: 'forget', checkpoint: without, which: (checkpoint.waitingScan?.reads ?? 0) + 1 };
 }
 
-/** A cycle with `--full` continues no older round (R6). */
+/** A run with `--full` continues no round of an earlier cycle (R6). */
 function isForFull({ cycle }: Round, { options, cycle: current }: Context): boolean {
   return options.full && cycle !== current;
 }

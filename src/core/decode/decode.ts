@@ -69,7 +69,7 @@ export function decodePage(
 }
 
 function withTestId(item: unknown, testId: string): unknown {
-  return isJsonObject(item) && item['test_id'] == null ? { ...item, test_id: testId } : item;
+  return isJsonObject(item) && typeof item['test_id'] !== 'string' ? { ...item, test_id: testId } : item;
 }
 
 /**

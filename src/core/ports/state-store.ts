@@ -1,7 +1,7 @@
 import type { AlertDelivery, DeliveryResult, RunAlerts } from '../alerts/delivery.ts';
 import type { PrunedHistory } from '../decide/retention.ts';
 import type { AccountQuota, KeptQuota } from '../quota/quota.ts';
-import type { LastAttempt, UnfinishedWork } from '../schedule/cycle.ts';
+import type { LastAttempt, LastVisit, UnfinishedWork } from '../schedule/cycle.ts';
 import type { EnvironmentChanges } from '../schedule/environments.ts';
 import type { Row, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
@@ -27,6 +27,8 @@ export interface CycleRun {
 
 /** A run that has begun or continued a cycle. */
 export interface JoinedRun extends CycleRun {
+  /** By environment. */
+  readonly lastVisits: ReadonlyMap<string, LastVisit>;
   /** The last run, if it stopped because it ran out of requests or quota; else null. */
   readonly afterRun: number | null;
   /** Whether long lists that failed come first (R6). */

@@ -46,6 +46,32 @@ export function continuesCycle(
   return ageSeconds <= CYCLE_SECONDS && ageSeconds >= -CLOCK_TOLERANCE_SECONDS;
 }
 
+/** The last run that did something in an environment. */
+export interface LastVisit {
+  readonly run: number;
+  /** In how many of its streams. */
+  readonly streams: number;
+}
+
+/**
+ * The environments in the order in which a run reads them: first those that its cycle has begun, then those in which the
+ * last run did less than in another one, as if it had stopped there, then the one that was read least recently.
+ * Otherwise runs that are too short for all, and continue no cycle, would always read the same ones (R6).
+ */
+export function inReadingOrder<E extends { readonly id: string }>(
+  environments: readonly E[],
+  { cycle, lastVisits }: { readonly cycle: number; readonly lastVisits: ReadonlyMap<string, LastVisit> },
+): E[] {
+  const most = new Map<number, number>();
+  for (const { run, streams } of lastVisits.values()) most.set(run, Math.max(streams, most.get(run) ?? 0));
+  const rankOf = ({ id }: E): number => {
+    const { run, streams } = lastVisits.get(id) ?? { run: 0, streams: 0 };
+    if (run >= cycle) return -1;
+    return streams < (most.get(run) ?? 0) ? 0 : run;
+  };
+  return environments.toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
 /** How a stream ended when it was last tried. */
 export interface LastAttempt {
   readonly stream: StreamName;

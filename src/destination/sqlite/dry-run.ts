@@ -48,6 +48,7 @@ export function openForDryRun(path: string): MirrorFile {
     for (const name of STATE) shadow(mirror, name, '');
     shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
     mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
+    mirror.connection.exec(LAST_RUNS);
     for (const name of scratchTables(mirror)) shadow(mirror, name, 'where false');
     createRunTables(mirror.connection);
     return mirror;
@@ -83,6 +84,11 @@ const STATE = [
 /** The rows that decide whether a run continues a cycle (`joinCycle`), from the oldest cycle that may continue. */
 const OPEN_CYCLES = `where run_id >= (select min(cycle_id) from main.sync_runs where left_over is not null
   and julianday(started_at) > (select max(julianday(started_at)) from main.sync_runs) - 2)`;
+
+/** The last row of each stream, which decides the order of environments. */
+const LAST_RUNS = `insert or ignore into temp.sync_stream_runs
+  select s.* from main.sync_checkpoints c join main.sync_stream_runs s on s.env_id = c.env_id and s.stream = c.stream
+    and s.run_id = (select max(t.run_id) from main.sync_stream_runs t where t.env_id = c.env_id and t.stream = c.stream)`;
 
 /** Tables of seen keys, staged rows and list lengths. A dry run's are empty; `expectedRows` reads those of `main`. */
 function scratchTables({ connection }: MirrorFile): string[] {

@@ -114,7 +114,7 @@ describe('an interrupted read', () => {
     expect(fetching(planned(scan, context({ serverTime: addDays(T, 400) }))).request.cursor).toBe('c7');
   });
 
-  test('--full drops it with its round if that is of an earlier cycle, and continues those of its own (R6)', () => {
+  test('--full gives up a round of an earlier cycle, and continues one of its own (R6)', () => {
     const full = { options: { full: true } };
     const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(scan), round: null } };
     expect(planned(scan, context(full))).toEqual(dropped);
