@@ -1,7 +1,8 @@
 import { type ChannelSender, openSender } from '../alerts/deliver.ts';
 import { sendAlerts } from '../alerts/send-alerts.ts';
-import { exitCodeOfRun } from '../core/errors.ts';
+import { exitCodeOfRun, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { earlierOf } from '../core/time/instant.ts';
 import type { AlertSettings } from '../settings/alert-settings.ts';
 import type { SyncEvent } from '../settings/options.ts';
@@ -43,13 +44,34 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
   };
   return {
     begin: () => pingAll('start', ''),
-    send: (mirror, summary, envIds) =>
-      send(mirror, { alerts, settings, watch, sender, summary, envIds, signal: limit() }).catch(warn),
+    async send(mirror, summary, reached) {
+      try {
+        const envIds = reached.length > 0 ? reached : await holdKnown(mirror, settings);
+        await send(mirror, { alerts, settings, watch, sender, summary, envIds, signal: limit() });
+      } catch (error) {
+        warn(error);
+      }
+    },
     async end(summary) {
       await pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary));
       await sender.close();
     },
   };
+}
+
+/** If the service did not list its environments, the run answers for those that the mirror knows as listed. */
+async function holdKnown({ state, hold }: OpenMirror, { environments }: SyncSettings): Promise<readonly string[]> {
+  const listed = (await state.environments()).filter((row) => row['missing_since'] === null);
+  const known = listed.map((row) => ({ id: String(row['id']), name: String(row['name']), cron: null }));
+  const envIds = wantedOf(known, environments).chosen.map(({ id }) => id);
+  try {
+    await hold(envIds);
+    return envIds;
+  } catch (error) {
+    // The run that writes them decides and sends their alerts.
+    if (error instanceof SyncError && error.recovery === 'locked') return [];
+    throw error;
+  }
 }
 
 interface SendInput {

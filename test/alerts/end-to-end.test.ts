@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { takeLock } from '../../state/lock.ts';
 import { execute, put, putColumn, putTest, remove } from '../model/environment.ts';
 import { testSchema } from '../support/postgres.ts';
 import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
@@ -182,6 +183,66 @@ describe('alerts about failing tests', () => {
     world.beforeRequest = () => {};
     await sync();
     expect(events(receiver)).toHaveLength(2);
+  });
+
+  describe('when the service does not list its environments', () => {
+    /** A scene whose service went down after the first sync. */
+    async function downScene(when: object = { kind: 'stale' }, db?: string) {
+      const made = await scene(when);
+      const options = db === undefined ? {} : { db };
+      await made.sync(options);
+      made.world.beforeRequest = () => {
+        throw new SyncError('run', 'down');
+      };
+      return { ...made, options };
+    }
+
+    test('the environments of the mirror become stale, but a run that is refused decides nothing', async () => {
+      const { sync, world, receiver, db } = await downScene();
+      expect((await sync({ baseUrl: 'http://127.0.0.1:1' })).recovery).toBe('usage');
+      const lock = takeLock(db);
+      expect((await sync()).recovery).toBe('locked');
+      lock.release();
+      expect(receiver.posts).toEqual([]);
+      expect((await sync()).error).not.toBeNull();
+      expect(events(receiver)).toEqual([['begin', expect.stringMatching(/^The mirror is stale: .* \(env e1\)$/)]]);
+      world.beforeRequest = () => {};
+      await sync();
+      expect(events(receiver)).toHaveLength(2);
+    });
+
+    test('in PostgreSQL, too, they become stale, unless another run is writing them', async () => {
+      const { url: db, ask } = await testSchema();
+      const { sync, options, receiver, events: told } = await downScene({ kind: 'stale' }, db);
+      const until = '(extract(epoch from now()) * 1000 + 60000)::bigint';
+      await ask(`insert into lease_owners (owner, until_ms) values ('other', ${until});
+        update mirror_environments set lease_owner = 'other'`);
+      await sync(options);
+      expect([events(receiver), told.filter(({ type }) => type === 'alerts')]).toEqual([[], []]);
+      await ask('delete from lease_owners');
+      await sync(options);
+      expect(events(receiver).map(([type]) => type)).toEqual(['begin']);
+    });
+
+    test('only the environments of the run become stale', async () => {
+      const { sync, receiver } = await downScene();
+      await sync({ env: ['another'] });
+      expect(receiver.posts).toEqual([]);
+      await sync({ env: ['env e1'] });
+      expect(events(receiver)).toHaveLength(1);
+    });
+
+    test('messages that wait are sent', async () => {
+      const { sync, world, receiver } = await failingScene();
+      receiver.status = 503;
+      await sync();
+      receiver.status = 200;
+      world.beforeRequest = () => {
+        throw new SyncError('run', 'down');
+      };
+      await sync();
+      expect(events(receiver).map(([type]) => type)).toEqual(['begin', 'begin']);
+    });
   });
 
   test('a dropped column is told, whether or not the service says when it had changed', async () => {
