@@ -74,9 +74,11 @@ const DROPPED = `select c.id, c.name, c.deleted_at, ${ASSET} from columns c join
   where c.env_id = @env and c.deleted_at is not null and c.mirrored_at >= @since
   order by c.id`;
 
-const STREAMS = `select c.stream, c.watermark, c.unavailable,
+/** A commit reads all streams, although it shows only its own: the others tell which run did last. */
+const STREAMS = `select c.stream, c.watermark, c.unavailable, c.finished_cycle,
     (select count(*) from held_removals h where h.env_id = @env and h.stream = c.stream) as held,
-    (select count(*) from rejected_rows r where r.env_id = @env and r.stream = c.stream) as rejected
+    (select count(*) from rejected_rows r where r.env_id = @env and r.stream = c.stream) as rejected,
+    (select max(r.run_id) from rejected_rows r where r.env_id = @env and r.stream = c.stream) as rejected_in
   from sync_checkpoints c where c.env_id = @env order by c.stream`;
 
 /** Which conditions are wanted. */
@@ -155,7 +157,8 @@ function streamConditions(row: Row, { run }: AlertScope): AlertCondition[] {
     // A stream that was never live is not news.
     if (value === 0 || (kind === 'unavailable' && since === null)) return [];
     const facts = { name, value, since: kind === 'unavailable' ? since : null };
-    return [{ kind: kind as AlertKind, key: name, evidence: String(run), facts, isEarly: since === null }];
+    const shownIn = Math.max(Number(row['finished_cycle']), kind === 'rejected' ? Number(row['rejected_in']) : 0);
+    return [{ kind: kind as AlertKind, key: name, evidence: String(run), shownIn, facts, isEarly: since === null }];
   });
 }
 

@@ -80,6 +80,8 @@ export interface AlertCondition {
   readonly key: string;
   /** Identifies what shows it, such as an execution. The same evidence counts once, however often it is read. */
   readonly evidence: string;
+  /** For a stream: the last run that showed it. Until a later one does, it is a leftover, which counts no further. */
+  readonly shownIn?: number;
   readonly facts: AlertFacts;
   /** It happened at one moment, so its alert ends at this time; null for what ends when it is no longer so. */
   readonly until?: Instant | null;

@@ -119,7 +119,8 @@ function keptMembers(
       const stays = unknown.has(key) || (member.until !== null && at < member.until);
       return stays ? [[key, member]] : [];
     }
-    if (condition.evidence === member.evidence) return [[key, member]];
+    const { evidence, shownIn = Number.POSITIVE_INFINITY } = condition;
+    if (evidence === member.evidence || shownIn <= Number(member.evidence)) return [[key, member]];
     // What lasts for a moment ends by itself, so new evidence is news.
     const isOver = member.until !== null;
     if (isOver && isSilent) return [];

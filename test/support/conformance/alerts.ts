@@ -277,6 +277,12 @@ export function describeAlerts(bench: Workbench): void {
     const of = (kind: AlertKind, more: Partial<AlertRule> = {}): void =>
       bench.setAlertRules([ruleOf({ kinds: [kind], ...more })]);
     const live = { ...NO_PROGRESS, watermark: YESTERDAY };
+    const round = (run: number) =>
+      ({
+        kind: 'round-end',
+        checkpoint: { ...live, finishedCycle: run },
+        roundEnd: { ...END_OF_ROUND },
+      }) as const;
 
     test('a rejected row begins an alert in the commit that rejects it, and ends it when it is gone', async () => {
       of('rejected');
@@ -292,13 +298,30 @@ export function describeAlerts(bench: Workbench): void {
 
     test('a page that returns other rows does not count rejected rows again', async () => {
       of('rejected', { after: 2 });
-      const round = { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } } as const;
-      await commit('assets', round);
+      await commit('assets', round(1));
       const rejected = [{ key: ['a'], rowKey: 'a', reason: 'odd', payload: '{}' }];
       await commit('assets', { checkpoint: live, rejected });
       await commit('assets', { checkpoint: live, returnedKeys: [['b']] }, { run: 2 });
       expect(await told()).toEqual([]);
-      await commit('assets', round, { run: 2 });
+      await commit('assets', round(2), { run: 2 });
+      expect(await told()).toHaveLength(1);
+    });
+
+    const odd = { rejected: [{ key: ['c1'], rowKey: 'c1', reason: 'odd', payload: '{}' }] };
+    const lost = { kind: 'discard', forget: 'all' } as const;
+    const leftovers: [AlertKind, (run: number) => Parameters<typeof commit>[1]][] = [
+      ['rejected', () => ({ checkpoint: live, ...odd })],
+      ['held', (run) => ({ ...round(run), roundEnd: { ...END_OF_ROUND, sweep: { at: START }, isHeld: () => true } })],
+      ['unavailable', (run) => ({ ...lost, checkpoint: { ...live, unavailable: true, finishedCycle: run } })],
+    ];
+    test.each(leftovers)('with `after`, %s counts again once the stream itself is read again', async (kind, found) => {
+      of(kind, { after: 2 });
+      await show('columns', [column('c1')]);
+      await commit('columns', round(1));
+      await commit('columns', found(2), { run: 2 });
+      await commit('assets', round(3), { run: 3 });
+      expect(await told()).toEqual([]);
+      await commit('columns', found(3), { run: 3 });
       expect(await told()).toHaveLength(1);
     });
 
@@ -326,7 +349,6 @@ export function describeAlerts(bench: Workbench): void {
     test('a stream that was live and answers 404 begins an alert', async () => {
       of('unavailable');
       await commit('tests', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
-      const lost = { kind: 'discard', forget: 'all' } as const;
       await commit('asset_health_scores', { ...lost, checkpoint: { ...NO_PROGRESS, unavailable: true } });
       expect(await told()).toEqual([]);
       await commit('tests', { ...lost, checkpoint: { ...live, unavailable: true } });
