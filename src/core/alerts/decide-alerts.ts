@@ -54,10 +54,15 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
   return [
     ...orphans.map((alert) => settle({ alert, members: new Map() }, null, null, input)),
     ...input.rules.flatMap((rule) =>
-      rule.kinds.filter((kind) => input.kinds.includes(kind)).flatMap((kind) => decideRule(input, rule, kind)),
+      rule.kinds
+        .filter((kind) => input.kinds.includes(kind))
+        .flatMap((kind) => decideRule(input, MOMENTS.has(kind) ? { ...rule, after: 1 } : rule, kind)),
     ),
   ].filter((change) => change !== null);
 }
+
+/** What happened once is never shown by a second result. */
+const MOMENTS: ReadonlySet<AlertKind> = new Set(['column_dropped', 'column_type', 'history_gap']);
 
 /** An alert, and the conditions that it has now. */
 interface AlertDraft {
