@@ -10,8 +10,11 @@ import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-setti
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
-/** `SENDING_MS` limits all deliveries of a run; after a signal, `STOPPING_MS` does (R27). */
-const [SENDING_MS, STOPPING_MS] = [60_000, 4000];
+/**
+ * `SENDING_MS` limits all deliveries of a run; after a signal, `STOPPING_MS` does (R27). It leaves time for the summary
+ * before a worker gives up the run after three seconds, and the command line ends the process after four.
+ */
+const [SENDING_MS, STOPPING_MS] = [60_000, 2500];
 
 /** What is told about a run: that it began, what it decided, and how it ended. */
 export interface RunReporter {

@@ -1,11 +1,14 @@
+import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { alerts } from '../../schema/alerts.ts';
 import { fileWith, startReceiver } from '../alerts/setup.ts';
 import { CA_FILE, startTlsServer } from '../support/tls-server.ts';
-import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+import { folder, mirrorFile, obsync, refusal, start } from './setup.ts';
 
 const BEGUN = '2026-11-20T04:10:00.000000Z';
 
@@ -99,6 +102,28 @@ describe('obsync alerts', () => {
     const { code, stdout } = await obsync(['alerts', 'test', 'team', '--config', path]);
     expect([code, stdout]).toEqual([1, expect.stringContaining(`${program} cannot be run (ENOENT)`)]);
   });
+});
+
+test('a run that is stopped while a channel hangs still says how it ended', async () => {
+  const hanging = Promise.withResolvers<void>();
+  const server = createServer(({ url }, response) => {
+    if (url?.endsWith('/start')) response.end();
+    else hanging.resolve();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const urlFile = fileWith(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const config = configFile({ alerts: { channels: { watch: { type: 'ping', urlFile } } } });
+  const options = ['--base-url', 'http://127.0.0.1:1', '--retries', '0', '--config', config];
+  const run = start(['sync', ...options], { env: { OBSYNC_TOKEN: 'a-token' } });
+  await hanging.promise;
+  run.kill('SIGTERM');
+  const { code, stderr } = await run.ended;
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/obsync: .*127\.0\.0\.1:1/)]);
+  expect(stderr).not.toContain('stopped in the middle');
 });
 
 describe('alerts in the config file', () => {
