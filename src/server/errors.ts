@@ -19,11 +19,11 @@ const MAX_MESSAGE_CHARACTERS = 500;
 function httpError(statusCode: number, code: string, message: string, headers?: HttpError['headers']): HttpError {
   const shown =
     message.length > MAX_MESSAGE_CHARACTERS ? `${message.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()}…` : message;
-  return sensible.httpErrors.createError(statusCode, shown, { code, headers, refusal: true }) as unknown as HttpError;
+  return httpErrorFrom({ statusCode, code, message: shown, headers });
 }
 
-export const httpErrorFrom = ({ statusCode, code, message, headers }: HttpErrorParts): HttpError =>
-  httpError(statusCode, code, message, headers);
+export const httpErrorFrom = ({ statusCode, message, code, headers }: HttpErrorParts): HttpError =>
+  sensible.httpErrors.createError(statusCode, message, { code, headers, refusal: true }) as unknown as HttpError;
 
 export const unprocessable = (message: string) => httpError(422, 'invalid_request', message);
 
@@ -41,7 +41,8 @@ export function validationError([finding]: readonly FastifySchemaValidationError
   return unprocessable(`${name} ${WORDS[keyword]?.(params) ?? message ?? 'is not valid'}`);
 }
 
-export const badRequest = (message: string) => httpError(400, 'invalid_request', message);
+/** Never cut: the API promises a list of all invalid ids. The address bounds it. */
+export const badRequest = (message: string) => httpErrorFrom({ statusCode: 400, code: 'invalid_request', message });
 
 export const undecodable = () => badRequest('The address cannot be decoded: percent-encode each part of it as UTF-8');
 

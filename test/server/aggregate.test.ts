@@ -101,6 +101,12 @@ describe('the aggregate (endpoint 11)', () => {
     expect(body.error.message).toBe('Not table assets: dash, nothing, gone, elsewhere, untyped, a b/ü');
   });
 
+  test('the error lists every invalid id, however many there are (endpoint 11, rule 2)', async () => {
+    const ids = Array.from({ length: 1000 }, (_, i) => `no-such-asset-${i}`);
+    const { body } = await get(`${CARD}?ids=${ids.join('&ids=')}`);
+    expect(new Set(body.error.message.replace('Not table assets: ', '').split(', '))).toEqual(new Set(ids));
+  });
+
   test('a table asset excluded by another filter is not an error (endpoint 11, rule 2)', async () => {
     const { status, body } = await get(`${CARD}?ids=orders&db_names=none`);
     expect([status, body]).toEqual([200, { matched_count: 0, ...ZERO }]);
