@@ -158,7 +158,8 @@ function streamConditions(row: Row, { run }: AlertScope): AlertCondition[] {
     if (value === 0 || (kind === 'unavailable' && since === null)) return [];
     const facts = { name, value, since: kind === 'unavailable' ? since : null };
     const shownIn = Math.max(Number(row['finished_cycle']), kind === 'rejected' ? Number(row['rejected_in']) : 0);
-    return [{ kind: kind as AlertKind, key: name, evidence: String(run), shownIn, facts, isEarly: since === null }];
+    const shown = { evidence: String(run), shownIn, ...(kind === 'unavailable' ? {} : { rows: value }) };
+    return [{ kind: kind as AlertKind, key: name, ...shown, facts, isEarly: since === null }];
   });
 }
 

@@ -82,6 +82,8 @@ export interface AlertCondition {
   readonly evidence: string;
   /** For a stream: the last run that showed it. Until a later one does, it is a leftover, which counts no further. */
   readonly shownIn?: number;
+  /** How many rows it is about, for `held` and `rejected`: more of them are news. */
+  readonly rows?: number | undefined;
   readonly facts: AlertFacts;
   /** It happened at one moment, so its alert ends at this time; null for what ends when it is no longer so. */
   readonly until?: Instant | null;
@@ -96,6 +98,8 @@ export interface AlertMember {
   readonly evidence: string;
   readonly name: string;
   readonly until: Instant | null;
+  /** How many rows it was about, for `held` and `rejected`. */
+  readonly rows?: number | undefined;
   /** Whether a message has told it. */
   readonly isTold: boolean;
 }

@@ -124,7 +124,12 @@ function keptMembers(
       const stays = unknown.has(key) || (member.until !== null && at < member.until);
       return stays ? [[key, member]] : [];
     }
-    const { evidence, shownIn = Number.POSITIVE_INFINITY } = condition;
+    const { evidence, shownIn = Number.POSITIVE_INFINITY, rows } = condition;
+    if (isSilent && rows !== member.rows) {
+      // Nobody would hear of rows that are added to a silent alert.
+      const hasNewRows = (rows ?? 0) > (member.rows ?? 0) && condition.isEarly !== true;
+      return hasNewRows ? [] : [[key, { ...member, rows }]];
+    }
     if (evidence === member.evidence || shownIn <= Number(member.evidence)) return [[key, member]];
     // What lasts for a moment ends by itself, so new evidence is news.
     const isOver = member.until !== null;
@@ -134,9 +139,9 @@ function keptMembers(
   return new Map(kept);
 }
 
-function memberOf({ evidence, facts, until = null }: AlertCondition, count: number): AlertMember {
+function memberOf({ evidence, facts, until = null, rows }: AlertCondition, count: number): AlertMember {
   const name = facts.dimension == null ? facts.name : `${facts.name} (${facts.dimension})`;
-  return { count, evidence, name, until, isTold: false };
+  return { count, evidence, name, until, rows, isTold: false };
 }
 
 /** The alert that a new condition joins; a new one if none has its subject. */

@@ -307,6 +307,26 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toHaveLength(1);
     });
 
+    test('rows that are rejected while a silent alert is open are told, and those before and fewer of them are not', async () => {
+      of('rejected');
+      const reject = (...ids: string[]) =>
+        commit('assets', {
+          checkpoint: ids.includes('b') ? NO_PROGRESS : live,
+          rejected: ids.map((id) => ({ key: [id], rowKey: id, reason: 'odd', payload: '{}' })),
+        });
+      await commit('assets', { checkpoint: NO_PROGRESS });
+      await reject('b');
+      await reject('b', 'c');
+      await commit('assets', round(1));
+      await commit('assets', { checkpoint: live, returnedKeys: [['b']] });
+      expect(await told()).toEqual([]);
+      await reject('d');
+      expect(await told()).toEqual(['begin: 2 rows of assets are rejected (e)']);
+      await commit('assets', { checkpoint: live, returnedKeys: [['c'], ['d']] });
+      expect(await told()).toEqual(['end: 2 rows of assets are rejected (e)']);
+      expect(await bench.rows('alerts', ['silent'])).toEqual([{ silent: 0 }, { silent: 1 }]);
+    });
+
     const odd = { rejected: [{ key: ['c1'], rowKey: 'c1', reason: 'odd', payload: '{}' }] };
     const lost = { kind: 'discard', forget: 'all' } as const;
     const leftovers: [AlertKind, (run: number) => Parameters<typeof commit>[1]][] = [
