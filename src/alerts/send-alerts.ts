@@ -38,6 +38,7 @@ export async function sendAlerts(channels: readonly AlertChannel[], ports: Sende
 }
 
 const GIVEN_UP = `The message is given up after ${MAX_REFUSALS} attempts`;
+const REPEATED = 'The next run tries again';
 
 async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAlerts> {
   const blocked = new Set<string>();
@@ -48,7 +49,7 @@ async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAl
     const about = JSON.stringify([delivery.env_id, rule, kind, subject]);
     if (ports.signal.aborted || isBlocked || blocked.has(about)) {
       failed += 1;
-      error ??= `${channel.name}: there was no time for all messages`;
+      error ??= `${channel.name}: there was no time for all messages. ${REPEATED}`;
       continue;
     }
     if (!(await ports.isOutstanding(delivery))) continue;
@@ -57,7 +58,7 @@ async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAl
     else {
       failed += 1;
       const isGivenUp = problem.isRefused && delivery.refusals + 1 >= MAX_REFUSALS;
-      error ??= `${channel.name}: ${problem.message}${isGivenUp ? `. ${GIVEN_UP}` : ''}`;
+      error ??= `${channel.name}: ${problem.message}. ${isGivenUp ? GIVEN_UP : REPEATED}`;
       isBlocked = !problem.isOfMessage;
       if (!isGivenUp) blocked.add(about);
     }

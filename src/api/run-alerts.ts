@@ -32,16 +32,17 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
   if (alerts === null) return SILENT;
   const limit = deadlines(watch.signal);
   const sender = openSender(settings.ca);
-  const warn = (error: unknown): void =>
+  const warn = (error: unknown, about = ''): void =>
     watch.onProgress({
       type: 'alerts',
       delivered: 0,
       failed: 1,
-      error: error instanceof Error ? error.message : String(error),
+      error: about + (error instanceof Error ? error.message : String(error)),
     });
   const pingAll = async (path: string, body: string): Promise<void> => {
     const pinged = alerts.channels.map(async (channel) => {
-      if (channel.type === 'ping') await sender.ping(channel, { path, body }, limit()).catch(warn);
+      if (channel.type !== 'ping') return;
+      await sender.ping(channel, { path, body }, limit()).catch((error) => warn(error, `${channel.name}: `));
     });
     await Promise.all(pinged);
   };

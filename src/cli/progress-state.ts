@@ -52,7 +52,7 @@ function whyOf({ reason, about }: SyncEventOf<'wait'>): string {
 
 export function alertsText({ delivered, failed, error }: SyncEventOf<'alerts'>): string {
   const sent = `alerts: ${counted(delivered, 'message')} delivered`;
-  return failed === 0 ? sent : `${sent}, ${failed} not delivered, the next run tries again: ${error}`;
+  return failed === 0 ? sent : `${sent}, ${failed} not delivered: ${error}`;
 }
 
 export function unsharedText({ reason }: SyncEventOf<'unshared'>): string {

@@ -162,6 +162,17 @@ describe('the channels of alerts', () => {
     expect(receiver.posts[3]?.body).toMatch(/^run 2: problems\n.*\n.*env e1 tests: /);
   });
 
+  test('a ping that fails is reported with the name of its channel, without a promise to repeat it', async () => {
+    const receiver = await startReceiver();
+    receiver.status = 503;
+    const { sync, events } = await servedScene({
+      channels: { watch: { type: 'ping', urlFile: fileWith(receiver.url) } },
+    });
+    await sync();
+    const errors = events.flatMap((event) => (event.type === 'alerts' ? [event.error] : []));
+    expect(errors).toEqual(Array(2).fill('watch: it answered 503'));
+  });
+
   test('a run without an answer is reported too, and the exit code says that the token was refused', async () => {
     const receiver = await startReceiver();
     const { sync, world } = await servedScene({

@@ -120,7 +120,7 @@ describe('alerts about failing tests', () => {
     const summary = await sync();
     expect(summary.status).toBe('done');
     expect(told.filter(({ type }) => type === 'alerts')).toEqual([
-      { type: 'alerts', delivered: 0, failed: 1, error: 'hook: it answered 503' },
+      { type: 'alerts', delivered: 0, failed: 1, error: 'hook: it answered 503. The next run tries again' },
     ]);
     execute(env, 't2', 't2-r3', { status: 'PASS' });
     receiver.status = 200;
