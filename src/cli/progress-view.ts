@@ -56,20 +56,19 @@ async function liveView(output: OutputStream): Promise<ProgressView> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(output);
   let state: ProgressState = INITIAL;
-  let warning = '';
+  const warnings: string[] = [];
   const paint = (): void =>
     draw(renderProgress(state, Date.now(), { columns: columnsOf(output), rows: output.rows || 24 }));
   const timer = setInterval(paint, FRAME_MS);
   return {
     onProgress(event) {
-      if (event.type === 'alerts' && event.failed > 0) warning = `${alertsText(event)}\n`;
+      if (event.type === 'alerts' && event.failed > 0) warnings.push(`${alertsText(event)}\n`);
       state = nextProgress(state, event, Date.now());
     },
     end() {
       clearInterval(timer);
       draw.clear();
-      output.write(warning);
-      warning = '';
+      output.write(warnings.splice(0).join(''));
     },
   };
 }

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { columnsOf } from '../../src/cli/command.ts';
 import { INITIAL, nextProgress, renderProgress } from '../../src/cli/progress-state.ts';
+import { watchRun } from '../../src/cli/progress-view.ts';
 import type { StreamCounters } from '../../src/sync/stream-counter.ts';
+
+import { testIo } from './setup.ts';
 
 const SCREEN = { columns: 80, rows: 24 };
 
@@ -28,6 +31,17 @@ test('a line of the live view that is longer than the terminal ends with an elli
     const [line = ''] = renderProgress(state, 0, { columns: 70, rows: 24 }).split('\n');
     expect(line).toMatch(/ {2}10000 rows {2}5 pa…$/);
   }
+});
+
+test('a terminal shows every failure of alerts once the run has ended', async () => {
+  const io = testIo({});
+  Object.assign(io.stderr, { isTTY: true });
+  const { onProgress, end } = await watchRun(io, { logLevel: 'info', logFormat: 'text' });
+  for (const name of ['watch', 'team'])
+    onProgress({ type: 'alerts', delivered: 0, failed: 1, error: `${name}: it answered 503` });
+  end();
+  const line = (name: string) => `alerts: 0 messages delivered, 1 not delivered: ${name}: it answered 503\n`;
+  expect(io.stderr.text).toContain(line('watch') + line('team'));
 });
 
 test('a terminal of 0 columns counts as one of 80', () => {
