@@ -6,7 +6,7 @@ import type { OptionEntry } from '../settings/option-table.ts';
 import { version } from '../settings/version.ts';
 import type { CliCommand, CommandArguments } from './command.ts';
 import { ALL_OPTIONS, COMMANDS } from './commands.ts';
-import { readValues, splitAtCommas, TOKEN_ADVICE } from './settings.ts';
+import { ALERTS_ADVICE, readValues, splitAtCommas, TOKEN_ADVICE } from './settings.ts';
 
 const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
 4 another sync has locked the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
@@ -142,6 +142,7 @@ type ParsedLine = Exclude<Argv['parsed'], false>;
 function unknownOption(name: string, { options }: CliCommand): string {
   const flag = `${name.length === 1 ? '-' : '--'}${name}`;
   if (name === 'token') return `unknown option: ${flag}: ${TOKEN_ADVICE}`;
+  if (name === 'alerts') return `unknown option: ${flag}: ${ALERTS_ADVICE}`;
   if (name === 'json' && 'format' in options) return `unknown option: ${flag}: write --format json`;
   return `unknown option: ${flag}${didYouMean(name, Object.keys(options).map(flagOf), '--')}`;
 }

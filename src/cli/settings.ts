@@ -20,6 +20,8 @@ interface SettingValue {
 
 export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into a file for --token-file';
 
+export const ALERTS_ADVICE = 'write alerts into the file of --config';
+
 /** The options that variables and, unless overridden, the config file set. @throws SyncError `usage` */
 export function settingsOf(options: CommandOptions, flags: CommandArguments, env: CommandIo['env']): SettingsByName {
   const path = (flags['config'] as string | undefined) ?? (env['OBSYNC_CONFIG'] || undefined);
@@ -29,10 +31,15 @@ export function settingsOf(options: CommandOptions, flags: CommandArguments, env
 
 /** A warning for each variable that matches no option: otherwise a misspelt one would be ignored silently. */
 export function unknownVariables(env: CommandIo['env']): string[] {
-  const known = [...Object.keys(ALL_OPTIONS).map(variableOf), 'OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
+  const withVariable = Object.entries<OptionEntry>(ALL_OPTIONS).filter(([, { type }]) => type !== 'object');
+  const known = [...withVariable.map(([name]) => variableOf(name)), 'OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
   return Object.keys(env)
     .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
-    .map((name) => `${name} is ignored: there is no such variable${didYouMean(name, known)}`);
+    .map((name) =>
+      name === 'OBSYNC_ALERTS'
+        ? `${name} is ignored: ${ALERTS_ADVICE}`
+        : `${name} is ignored: there is no such variable${didYouMean(name, known)}`,
+    );
 }
 
 export function variableOf(name: string): string {

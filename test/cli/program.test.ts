@@ -43,6 +43,11 @@ describe('a bad command line prints one line, exits 2 and leaves no file behind'
     ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a whole number from 0 to 100/],
     ['a negative time', [...SYNC, '--timeout', '-1'], /--timeout needs a number from 0\.001 to 86400/],
     ['a time of zero', [...SYNC, '--timeout', '0'], /--timeout needs a number from 0\.001 to 86400/],
+    [
+      'alerts as an option',
+      [...SYNC, '--alerts', 'x'],
+      /unknown option: --alerts: write alerts into the file of --config/,
+    ],
     ['an option with a typo', [...SYNC, '--ful'], /unknown option: --ful, did you mean --full\?/],
     ['SQL after an unknown option', ['query', '--json', 'select 1'], /unknown option: --json: write --format json/],
     [
@@ -178,6 +183,11 @@ describe('the settings of a command', () => {
     expect(stderr).toMatch(
       /^\[.*Z\] WARN: OBSYNC_HISTROY is ignored: there is no such variable, did you mean OBSYNC_HISTORY\?\n$/,
     );
+  });
+
+  test('alerts in a variable cause a warning', async () => {
+    const { stderr } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_ALERTS: '{}' } });
+    expect(stderr).toMatch(/WARN: OBSYNC_ALERTS is ignored: write alerts into the file of --config\n$/);
   });
 
   test.each([
