@@ -23,7 +23,7 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
     const args = { ...defaultsOf(command.options), ...given, ...positionals };
     checkDependents(command, flags, args);
     checkMirror(given, settings);
-    await warn(command, args, io);
+    await warn(command, args, settings, io);
     code = await command.run(args, io);
   });
   try {
@@ -59,14 +59,24 @@ function withOrigin(error: unknown, settings: SettingsByName): unknown {
 const SECRET_FILES = { tokenFile: 'the token file', dbFile: 'the address file' } as const;
 
 /** Warns of settings that are valid but probably a mistake. */
-async function warn({ name: command }: CliCommand, args: CommandArguments, io: CommandIo): Promise<void> {
+async function warn(
+  { name: command }: CliCommand,
+  args: CommandArguments,
+  settings: SettingsByName,
+  io: CommandIo,
+): Promise<void> {
   const open = Object.entries(SECRET_FILES).flatMap(([name, what]) => {
     const path = args[name];
     // `doctor` checks the token file itself.
     if (typeof path !== 'string' || !isReadByAll(path) || (command === 'doctor' && name === 'tokenFile')) return [];
     return [`every user of this machine can read ${what} ${path}: make it readable by its owner only (chmod 600)`];
   });
-  const warnings = [...unknownVariables(io.env), ...open, ...warningsOfAddresses(addressesIn(args), io.env)];
+  // The database of accounts names the variables of their tokens.
+  const tokens = ['worker', 'accounts'].includes(command)
+    ? Object.keys(io.env).filter((name) => /_TOKEN$/.test(name))
+    : [];
+  const unknown = unknownVariables(io.env, [settings.get('alerts')?.value, args['tokenEnv'], tokens]);
+  const warnings = [...unknown, ...open, ...warningsOfAddresses(addressesIn(args), io.env)];
   if (warnings.length === 0) return;
   const log = await io.log(logSettings(args));
   for (const each of warnings) log.warn(each);

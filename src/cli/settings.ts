@@ -22,19 +22,26 @@ export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into a file for 
 
 export const ALERTS_ADVICE = 'write alerts into the file of --config';
 
-/** The options that variables and, unless overridden, the config file set. @throws SyncError `usage` */
+/**
+ * The options that variables and, unless overridden, the config file set; also `alerts` of other commands, because they
+ * name variables. @throws SyncError `usage`
+ */
 export function settingsOf(options: CommandOptions, flags: CommandArguments, env: CommandIo['env']): SettingsByName {
   const path = (flags['config'] as string | undefined) ?? (env['OBSYNC_CONFIG'] || undefined);
   const found = [...(path === undefined ? [] : readConfig(path)), ...readVariables(options, env)];
-  return new Map(found.filter(([name]) => name in options && !(name in flags)));
+  return new Map(found.filter(([name]) => (name in options || name === 'alerts') && !(name in flags)));
 }
 
-/** A warning for each variable that matches no option: otherwise a misspelt one would be ignored silently. */
-export function unknownVariables(env: CommandIo['env']): string[] {
+/**
+ * A warning for each variable that matches no option: otherwise a misspelt one would be ignored silently. `naming` are
+ * the values of options that name variables.
+ */
+export function unknownVariables(env: CommandIo['env'], naming: readonly unknown[]): string[] {
   const withVariable = Object.entries<OptionEntry>(ALL_OPTIONS).filter(([, { type }]) => type !== 'object');
   const known = [...withVariable.map(([name]) => variableOf(name)), 'OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
+  const named = JSON.stringify(naming);
   return Object.keys(env)
-    .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
+    .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name) && !named.includes(`"${name}"`))
     .map((name) =>
       name === 'OBSYNC_ALERTS'
         ? `${name} is ignored: ${ALERTS_ADVICE}`

@@ -190,6 +190,16 @@ describe('the settings of a command', () => {
     expect(stderr).toMatch(/WARN: OBSYNC_ALERTS is ignored: write alerts into the file of --config\n$/);
   });
 
+  test('a variable that the alerts or an account name causes no warning', async () => {
+    const channels = { check: { type: 'ping', urlEnv: 'OBSYNC_PING_URL' } };
+    const file = config(JSON.stringify({ alerts: { channels }, db: mirrorFile() }));
+    const env = { OBSYNC_PING_URL: 'http://127.0.0.1:1', OBSYNC_CONFIG: file };
+    expect(await obsync(['status'], { env })).toMatchObject({ code: 0, stderr: '' });
+    const account = { env: { OBSYNC_SHOP_TOKEN: 'x', OBSYNC_DB: 'postgres://nobody@127.0.0.1:1/none' } };
+    for (const command of [['accounts', 'list'], ['worker']])
+      expect((await obsync(command, account)).stderr).not.toContain('OBSYNC_SHOP_TOKEN');
+  });
+
   test.each([
     [0o644, /^\[.*Z\] WARN: every user of this machine can read the token file .*\nobsync: .*is empty.*\n$/],
     [0o600, /^obsync: .*is empty.*\n$/],
