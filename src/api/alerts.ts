@@ -13,7 +13,7 @@ import { OptionError, readDuration } from '../settings/option-error.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { readCertificates } from '../settings/read-certificates.ts';
 import { clock } from '../settings/sync-settings.ts';
-import { openStore } from './open-store.ts';
+import { openStore, refuseNetworkFs } from './open-store.ts';
 
 export interface AlertListReport {
   readonly alerts: readonly OpenAlert[];
@@ -35,7 +35,7 @@ export interface TestAlertsOptions extends OptionsNamed<'alerts' | 'caFile'> {
   readonly name?: string | undefined;
 }
 
-export interface SnoozeOptions extends MirrorOptions, OptionsNamed<'for'> {
+export interface SnoozeOptions extends MirrorOptions, OptionsNamed<'for' | 'allowNetworkFs'> {
   /** The key of an open alert, or its beginning. */
   readonly name: string;
 }
@@ -103,7 +103,9 @@ export async function snoozeAlert(options: SnoozeOptions): Promise<SnoozeReport>
   if (typeof name !== 'string' || name === '')
     throw new SyncError('usage', 'no alert: name its key, see obsync alerts list');
   const until = addSeconds(clock(), readDuration('for', options.for));
-  const store = await openStore(givenAddress(options));
+  const db = givenAddress(options);
+  refuseNetworkFs({ ...options, db });
+  const store = await openStore(db);
   // A mirror that is opened for writing is created if there is none.
   await store.read(() => loadOpenAlerts());
   return closeAfter(await store.open(new AbortController().signal), async (mirror) => {

@@ -38,7 +38,10 @@ const test = reportCommand(
 );
 
 const snooze = reportCommand(
-  (args) => snoozeAlert({ ...mirrorOptions(args), name: args['key'], for: args['for'] } as SnoozeOptions),
+  (args) => {
+    const { for: time, allowNetworkFs } = libraryOptions(args);
+    return snoozeAlert({ ...mirrorOptions(args), name: args['key'], for: time, allowNetworkFs } as SnoozeOptions);
+  },
   ({ key, until }) => `no reminders of ${key} until ${minuteText(until)}\n`,
 );
 

@@ -217,7 +217,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile', 'caFile', 'alerts'),
       all: { ...COMMAND_OPTIONS.all, describe: 'test: send a sample to every channel' },
-      ...pick('for', 'json', 'config'),
+      ...pick('for', 'allowNetworkFs', 'json', 'config'),
     },
     positionals: [
       { name: 'action', describe: 'list, test (sends a sample), or snooze' },

@@ -47,6 +47,7 @@ test('every command that writes a mirror refuses a network file system, and send
     ['migrate'],
     ['copy', '--to', 'c.db'],
     ['demo'],
+    ['alerts', 'snooze', '3f9a'],
   ])
     expect(await obsync(command, { cwd, env }), command[0]).toEqual(REFUSED);
   expect(server.requests).toEqual([]);
@@ -59,6 +60,7 @@ test('with --allow-network-fs they write it, and readers need no permission', as
   expect(await obsync(['sync'], { cwd, env: { ...env, OBSYNC_ALLOW_NETWORK_FS: 'true' } })).toMatchObject({ code: 0 });
   expect(await sync({ ...options, db, allowNetworkFs: true })).toMatchObject({ status: 'done' });
   expect(await obsync(['copy', '--to', 'c.db', '--allow-network-fs'], { cwd })).toMatchObject({ code: 0 });
+  expect(await obsync(['alerts', 'snooze', '3f9a', '--allow-network-fs'], { cwd })).toEqual(refusal(/no open alert/));
   for (const command of [['status'], ['query', 'select 1'], ['plan'], ['export', '--to', 'lake']])
     expect(await obsync(command, { cwd, env }), command[0]).toMatchObject({ code: 0 });
   expect(existsSync(join(cwd, 'c.db'))).toBe(true);
