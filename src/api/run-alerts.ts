@@ -30,7 +30,7 @@ const SILENT: RunReporter = { begin: async () => {}, send: async () => {}, end: 
 export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>): RunReporter {
   const { alerts } = settings;
   if (alerts === null) return SILENT;
-  const limit = deadlines(watch.signal);
+  const { limit, dispose } = deadlines(watch.signal);
   const sender = openSender(settings.ca);
   const warn = (error: unknown, about = ''): void =>
     watch.onProgress({
@@ -59,6 +59,7 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
     async end(summary) {
       await pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary));
       await sender.close();
+      dispose();
     },
   };
 }
@@ -125,12 +126,16 @@ async function send(
 }
 
 /** Limits each phase of a report, and all of them together once the run is to stop (R27). */
-function deadlines(stop: AbortSignal): () => AbortSignal {
+function deadlines(stop: AbortSignal) {
   const over = new AbortController();
   const startTimer = (): void => void setTimeout(() => over.abort(), STOPPING_MS).unref();
   stop.addEventListener('abort', startTimer, { once: true });
   if (stop.aborted) startTimer();
-  return () => AbortSignal.any([over.signal, AbortSignal.timeout(SENDING_MS)]);
+  return {
+    limit: () => AbortSignal.any([over.signal, AbortSignal.timeout(SENDING_MS)]),
+    // The signal of a schedule outlives its runs.
+    dispose: () => stop.removeEventListener('abort', startTimer),
+  };
 }
 
 function summaryText(summary: RunSummary | null): string {

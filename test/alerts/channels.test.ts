@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -171,6 +172,12 @@ describe('the channels of alerts', () => {
     await sync();
     const errors = events.flatMap((event) => (event.type === 'alerts' ? [event.error] : []));
     expect(errors).toEqual(Array(2).fill('watch: it answered 503'));
+  });
+
+  test('a run leaves no listener on the signal of its schedule', async () => {
+    const { sync, signal } = await servedScene({ channels: {} });
+    await sync();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('a run without an answer is reported too, and the exit code says that the token was refused', async () => {

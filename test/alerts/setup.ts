@@ -56,10 +56,11 @@ export async function servedScene(alerts: AlertOptions) {
   onTestFinished(() => api.close());
   const db = join(testFolder(), 'm.db');
   const events: SyncEvent[] = [];
-  const watcher = watchOf<SyncEvent>({ onProgress: (event) => events.push(event) });
+  const { signal } = new AbortController();
+  const watcher = watchOf<SyncEvent>({ signal, onProgress: (event) => events.push(event) });
   const usual = { baseUrl: api.url, token: 'a-token', db, alerts, shareQuota: false, retries: 0 };
   return {
-    ...{ world, env, db, events },
+    ...{ world, env, db, events, signal },
     async sync(options: Partial<SyncOptions> = {}) {
       world.advance(3600);
       return runOnce(syncSettings({ ...usual, ...options }), watcher);
