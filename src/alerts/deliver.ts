@@ -137,7 +137,7 @@ async function runProgram(
   input: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { OBSYNC_TOKEN: _, ...env } = process.env;
+  const { OBSYNC_TOKEN: _, OBSYNC_SERVE_TOKEN: __, ...env } = process.env;
   let code: unknown;
   try {
     const child = spawn(program, args, {

@@ -116,14 +116,15 @@ describe('the channels of alerts', () => {
     expect(end.endsAt > end.startsAt && end.endsAt < begin.endsAt).toBe(true);
   });
 
-  test('a program reads the event from stdin, without the token in its environment', async () => {
+  test('a program reads the event from stdin, without the tokens in its environment', async () => {
     const file = join(testFolder(), 'events');
-    const script = `cat >> ${file}; printf ' token=%s\\n' "$OBSYNC_TOKEN" >> ${file}`;
-    process.env['OBSYNC_TOKEN'] = 'a-token';
+    const script = `cat >> ${file}; printf ' token=%s\\n' "$OBSYNC_TOKEN$OBSYNC_SERVE_TOKEN" >> ${file}`;
+    const tokens = ['OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
+    for (const name of tokens) process.env[name] = 'a-token';
     try {
       await tell({ type: 'exec', command: ['sh', '-c', script] });
     } finally {
-      delete process.env['OBSYNC_TOKEN'];
+      for (const name of tokens) delete process.env[name];
     }
     const [begin = '', end = ''] = readFileSync(file, 'utf8').trim().split('\n');
     expect(begin).toMatch(/^\{.*"type":"obsync\.alert\.begin".*\} token=$/);
