@@ -15,6 +15,8 @@ export interface ServedMetrics {
   health?(maxSeconds: number | null): Promise<{ readonly status: 'up' | 'stale' }>;
 }
 
+const UNREADABLE = 'the database cannot be read: run obsync status on this host to see why\n';
+
 interface MetricsAnswer {
   readonly status: number;
   readonly type: string;
@@ -36,8 +38,8 @@ export async function serveMetrics(
       const { status, type, text } = await answer();
       response.writeHead(status, { 'content-type': type }).end(text);
     } catch {
-      // The log explains what is wrong with the database.
-      response.writeHead(503).end();
+      // Whoever may scrape need not learn where the database is.
+      response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8' }).end(UNREADABLE);
     }
   });
   server.listen(port, metricsHost);

@@ -12,11 +12,12 @@ async function serving(metrics: Partial<ServedMetrics>) {
 }
 
 describe('serveMetrics', () => {
-  test('answers 503 while the database is unreachable, and recovers with it', async () => {
+  test('answers 503 and what to do while the database is unreachable, and recovers with it', async () => {
     const texts = [Promise.reject(new Error('the database is away')), Promise.resolve('a 1\n')];
     texts[0]?.catch(() => {});
     const ask = await serving({ text: () => texts.shift() ?? Promise.resolve('') });
-    expect((await ask('/metrics')).status).toBe(503);
+    const answer = await ask('/metrics');
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringMatching(/run obsync status/)]);
     expect(await (await ask('/metrics')).text()).toBe('a 1\n');
   });
 
