@@ -94,6 +94,8 @@ export function fillAsSynced(connection: Database, at: string, fill: () => void)
   connection.pragma('synchronous = OFF');
   connection.exec(`insert into environments (id, name, mirrored_at) values ('${ENV}', 'Production', '${at}')`);
   connection.exec(`insert into mirror_environments (env_id, mirrored_at) values ('${ENV}', '${at}')`);
+  connection.exec(`insert into sync_checkpoints (env_id, stream, watermark, unavailable)
+    values ('${ENV}', 'assets', '${at}', 0)`);
   connection.transaction(fill)();
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize = 0x10002');

@@ -164,6 +164,12 @@ export const syncCheckpoints = table(
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
 );
 
+/** Of an environment's checkpoints: the time up to which all of it is mirrored. */
+export const COMPLETE_AT = 'CASE WHEN count(watermark) = count(*) THEN min(watermark) END';
+
+/** Some runs read no histories, and a stream that was never live has nothing to mirror (R15), as in `syncAges`. */
+export const COUNTED_CHECKPOINTS = "stream <> 'test_executions' AND (watermark IS NOT NULL OR NOT unavailable)";
+
 /** For a row, or for the parent of rows (R13, R18, R22). */
 export const marks = table(
   'marks',

@@ -82,11 +82,11 @@ ${fromLiveAssets} AND a.kind = 'table'`,
 });
 
 const STALE_DAYS = sql.raw('30');
-const age = (d: ViewDialect) => d.daysBetween(sql`a.updated_at`, sql`m.mirrored_at`);
+const age = (d: ViewDialect) => d.daysBetween(sql`a.updated_at`, sql`c.watermark`);
 
 export const staleAssets = view('stale_assets', {
   description:
-    'A row per live asset whose platform updated it last more than 30 days before the end of the last sync. An asset without `updated_at` is not shown.',
+    'A row per live asset whose platform updated it last more than 30 days before the time up to which assets are mirrored. An asset without `updated_at` is not shown.',
   key: ['env_id', 'asset_id'],
   columns: {
     ...environment(),
@@ -95,7 +95,7 @@ export const staleAssets = view('stale_assets', {
     ...sameColumns(assets, 'db_name', 'schema_name'),
     owners: ownerList(),
     ...sameColumns(assets, 'updated_at'),
-    days_since_update: integer('whole days from then to the last sync'),
+    days_since_update: integer('whole days from then to the time up to which assets are mirrored'),
     last_test_start_time: time('start of the latest run of its enabled tests; NULL if there is none'),
   },
   select: (
@@ -105,6 +105,6 @@ export const staleAssets = view('stale_assets', {
   ${d.time(sql`(SELECT max(x.start_time) FROM tests t
     JOIN latest_test_executions x ON x.env_id = t.env_id AND x.test_id = t.id
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${d.enabled})`)} AS last_test_start_time
-FROM assets a JOIN mirror_environments m ON m.env_id = a.env_id ${joinEnvironment('a')}
+FROM assets a JOIN sync_checkpoints c ON c.env_id = a.env_id AND c.stream = 'assets' ${joinEnvironment('a')}
 WHERE a.deleted_at IS NULL AND ${age(d)} > ${STALE_DAYS}`,
 });

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { assets, columns } from './assets.ts';
 import { day, integer, real, text, time } from './column-types.ts';
 import { dimensionOrTotal } from './health.ts';
+import { COMPLETE_AT, COUNTED_CHECKPOINTS } from './sync.ts';
 import { sameColumns } from './table.ts';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
@@ -17,6 +18,26 @@ import {
   namedAsset,
   ownerList,
 } from './view-parts.ts';
+
+export const environmentFreshness = view('environment_freshness', {
+  description:
+    'A row per listed environment that a run has begun to read: up to when it is mirrored, whether or not later runs failed. ' +
+    'Histories do not count, nor does a stream that was never live.',
+  key: ['env_id'],
+  columns: {
+    ...environment(),
+    complete_at: time(
+      'changes up to this server time are in the mirror, in every stream; NULL while a stream was never read to its end',
+    ),
+  },
+  select: (d) => sql`SELECT c.env_id, v.name AS env_name, c.complete_at
+FROM (
+  SELECT env_id, ${d.time(sql.raw(COMPLETE_AT))} AS complete_at FROM sync_checkpoints
+  WHERE ${sql.raw(COUNTED_CHECKPOINTS)}
+  GROUP BY env_id
+) c ${joinEnvironment('c')}
+WHERE v.missing_since IS NULL`,
+});
 
 const assetStart = sql`a.env_id, v.name AS env_name, a.id, a.name`;
 const assetEnd = (

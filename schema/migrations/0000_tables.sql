@@ -427,6 +427,13 @@ CREATE TABLE `test_readings` (
 	PRIMARY KEY(`env_id`, `test_id`)
 );
 --> statement-breakpoint
+CREATE VIEW `environment_freshness` AS SELECT c.env_id, v.name AS env_name, c.complete_at
+FROM (
+  SELECT env_id, CAST(CASE WHEN count(watermark) = count(*) THEN min(watermark) END AS TEXT) AS complete_at FROM sync_checkpoints
+  WHERE stream <> 'test_executions' AND (watermark IS NOT NULL OR NOT unavailable)
+  GROUP BY env_id
+) c LEFT JOIN environments v ON v.id = c.env_id
+WHERE v.missing_since IS NULL;--> statement-breakpoint
 CREATE VIEW `test_incidents_by_owner` AS SELECT i.env_id, i.env_name, o.owner, CAST(count(*) AS INTEGER) AS incident_count,
   CAST(sum(i.resolved_at IS NULL) AS INTEGER) AS open_count,
   CAST(count(i.resolved_at) AS INTEGER) AS resolved_count,
@@ -748,12 +755,12 @@ CREATE VIEW `stale_assets` AS SELECT a.env_id, v.name AS env_name, a.id AS asset
     WHEN 'true' THEN 'true'
     WHEN 'false' THEN 'false'
     ELSE CAST(e.value AS TEXT)
-  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, a.updated_at, CAST((julianday(m.mirrored_at) - julianday(a.updated_at)) AS INTEGER) AS days_since_update,
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, a.updated_at, CAST((julianday(c.watermark) - julianday(a.updated_at)) AS INTEGER) AS days_since_update,
   CAST((SELECT max(x.start_time) FROM tests t
     JOIN latest_test_executions x ON x.env_id = t.env_id AND x.test_id = t.id
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0) AS TEXT) AS last_test_start_time
-FROM assets a JOIN mirror_environments m ON m.env_id = a.env_id LEFT JOIN environments v ON v.id = a.env_id
-WHERE a.deleted_at IS NULL AND (julianday(m.mirrored_at) - julianday(a.updated_at)) > 30;--> statement-breakpoint
+FROM assets a JOIN sync_checkpoints c ON c.env_id = a.env_id AND c.stream = 'assets' LEFT JOIN environments v ON v.id = a.env_id
+WHERE a.deleted_at IS NULL AND (julianday(c.watermark) - julianday(a.updated_at)) > 30;--> statement-breakpoint
 CREATE VIEW `asset_health` AS SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.score AS total,
   (SELECT d.score FROM asset_health_score_dimensions d
     WHERE d.env_id = h.env_id AND d.asset_id = h.asset_id AND d.dimension = 'completeness') AS completeness, (SELECT d.score FROM asset_health_score_dimensions d

@@ -27,6 +27,8 @@ export interface PageReport {
   readonly to: string;
   /** The mirror's instant that the report shows. */
   readonly instant: Instant;
+  /** Up to when all of these environments are mirrored; null if none was ever mirrored to the end. */
+  readonly complete_at: Instant | null;
   /** Names of the environments in it. */
   readonly environments: readonly string[];
   readonly bytes: number;
@@ -60,7 +62,7 @@ export async function makeReport(
   const store = await openStore(givenAddress(options));
   const maxFailing = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
   const recorded = readMirror(store, (mirror) => recordMirror(mirror, env), { replica });
-  const { now, environments, failing_count, answers } = await translateErrors(recorded, store.explain);
+  const { now, complete_at, environments, failing_count, answers } = await translateErrors(recorded, store.explain);
   if (environments.length === 0)
     throw new SyncError(
       'usage',
@@ -69,7 +71,7 @@ export async function makeReport(
   const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
   if (html.length > MAX_BYTES) throw tooLarge(html.length, environments.length);
   const passed = maxFailing === null || failing_count <= maxFailing;
-  return { html, report: { to, instant: now, environments, bytes: html.length, failing_count, passed } };
+  return { html, report: { to, instant: now, complete_at, environments, bytes: html.length, failing_count, passed } };
 }
 
 /** The file to write; of a symbolic link, its target. @throws OptionError */

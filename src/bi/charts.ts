@@ -171,12 +171,12 @@ export const CHARTS = {
     order: ['-days_since_update', 'asset_name'],
   }),
   environments: chart('table', 'Environments', 'environments', {
-    question: 'When was each environment mirrored, and when did the service itself sync it?',
+    question: 'Up to when is each environment mirrored, and when did the service itself sync it?',
     columns: [
-      ...(['env_name', 'mirrored_at', 'hours_since_sync', 'history_since', 'last_synced_at'] as const),
+      ...(['env_name', 'complete_at', 'hours_since_sync', 'history_since', 'last_synced_at'] as const),
       ...(['last_sync_status', 'missing_since'] as const),
     ],
-    order: ['mirrored_at', 'env_name'],
+    order: ['complete_at', 'env_name'],
   }),
   'rejected-rows': value('Rejected rows', 'rejected rows', 'rejected_rows', { isBad: true }),
   streams: chart('table', 'Last result of each stream', 'streams', {

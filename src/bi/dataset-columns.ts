@@ -76,8 +76,11 @@ export const COLUMNS = {
   validity: score('Validity'),
   accuracy: score('Accuracy'),
   consistency: score('Consistency'),
-  mirrored_at: time('Mirrored'),
-  hours_since_sync: hours('Hours since sync'),
+  complete_at: time('Mirrored up to'),
+  hours_since_sync: hours(
+    'Hours since sync',
+    'Since the time up to which every stream is mirrored or, if one was never read to its end, since the first read.',
+  ),
   history_since: day('History since'),
   last_synced_at: time('Synced by the service'),
   last_sync_status: text('Its result'),

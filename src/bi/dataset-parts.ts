@@ -114,3 +114,7 @@ export const isBeginKnown = (d: BiDialect): string => `(exists (
     where e.env_id = i.env_id and e.test_id = i.test_id and e.sub_test_unique_id = i.sub_test_unique_id
       and e.start_time < i.first_start_time)
     or exists (select 1 from ${prunedRuns(d)} p where p.env_id = i.env_id and i.first_start_time < p.pruned_before))`;
+
+/** When a run first read the environment `e`, as far as runs are kept: the age of one that was never read to its end. */
+export const firstRead = ({ relation }: BiDialect): string =>
+  `(select min(s.started_at) from ${relation('sync_stream_runs')} s where s.env_id = e.id)`;

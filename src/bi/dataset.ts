@@ -47,7 +47,7 @@ const OTHER_METRICS = {
     aggregate: 'max',
     of: 'hours_since_sync',
     unit: 'hours',
-    description: 'the age of the environment whose last sync is the oldest',
+    description: 'the age of the environment that is furthest behind',
   },
   'rejected rows': {
     aggregate: 'count',

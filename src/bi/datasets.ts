@@ -1,6 +1,7 @@
 import { DIMENSIONS } from '../../schema/health.ts';
 import type { Dataset } from './dataset.ts';
 import {
+  firstRead,
   historySince,
   isBeginKnown,
   linkOf,
@@ -179,17 +180,18 @@ where coalesce(r.day >= h.history_since, false)`,
   },
   environments: {
     title: 'Environments',
-    description: 'When each environment was mirrored, and since when there is history.',
+    description: 'Up to when each environment is mirrored, and since when there is history.',
     select: {
       env_name: 'e.name',
-      ...same('m', 'mirrored_at'),
-      hours_since_sync: (d) => `case when e.missing_since is null then ${d.hoursSince('m.mirrored_at')} end`,
+      ...same('f', 'complete_at'),
+      hours_since_sync: (d) =>
+        `case when f.env_id is not null then ${d.hoursSince(`coalesce(f.complete_at, ${firstRead(d)})`)} end`,
       ...same('h', 'history_since'),
       ...same('e', 'last_synced_at', 'last_sync_status', 'missing_since'),
       env_id: 'e.id',
     },
     from: (d) => `${d.relation('environments')} e
-left join ${d.relation('mirror_environments')} m on m.env_id = e.id
+left join ${d.relation('environment_freshness')} f on f.env_id = e.id
 join ${historySince(d)} h on h.env_id = e.id`,
   },
   streams: {

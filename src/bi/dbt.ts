@@ -22,8 +22,7 @@ export const ACCEPTED_VALUES: readonly (readonly [
   [['sync_stream_runs'], 'status', ['done', 'failed', 'denied', 'unavailable', 'held', 'waiting', 'stopped']],
 ];
 
-/** The table whose timestamp advances with every sync, even if no rows have changed. */
-const CLOCK_TABLE = 'mirror_environments';
+const FRESHNESS_VIEW = 'environment_freshness';
 
 const STATE = STATE_TABLES.map(descriptionOf);
 
@@ -64,14 +63,16 @@ function tableOf(table: DescribedTable): object {
   return {
     name,
     description,
-    ...(name === CLOCK_TABLE ? { config: FRESHNESS } : {}),
+    ...(name === FRESHNESS_VIEW ? { config: FRESHNESS } : {}),
     ...(key.length > 1 ? { data_tests: [{ unique: { arguments: { column_name: key.join(" || '/' || ") } } }] } : {}),
     columns: columns.map((column) => columnOf(name, key, column)),
   };
 }
 
+/** As old as the environment that is furthest behind: for `loaded_at_field`, dbt would take the newest. */
 const FRESHNESS = {
-  loaded_at_field: 'cast(mirrored_at as timestamptz)',
+  loaded_at_query:
+    'select case when count(complete_at) = count(*) then min(cast(complete_at as timestamptz)) end from {{ this }}',
   freshness: { warn_after: { count: 24, period: 'hour' }, error_after: { count: 48, period: 'hour' } },
 };
 

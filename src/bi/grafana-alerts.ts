@@ -27,7 +27,7 @@ const RULES = [
   {
     id: 'stale',
     rows: chart('table', 'The mirror is stale', 'environments', {
-      question: '{{ .Labels.env_name }} was not synced for two hours',
+      question: 'A stream of {{ .Labels.env_name }} was not synced for two hours',
       columns: ['env_name'],
       metrics: ['hours since sync'],
       where: 'hours_since_sync is not null',

@@ -1,5 +1,6 @@
+import { COMPLETE_AT, COUNTED_CHECKPOINTS } from '../../schema/sync.ts';
 import { WELL_ENDED } from '../core/ports/state-store.ts';
-import { EPOCH } from '../core/time/instant.ts';
+import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
@@ -100,9 +101,18 @@ function environmentTrust(
     ...row,
     has_views: row.missing_since === null,
     denied_scopes: reader.deniedScopes,
+    complete_at: completeAt(scope, streams),
     pruned: prunedIn(scope),
     streams: streams.flatMap((stream) => streamTrust(scope, reader, stream) ?? []),
   };
+}
+
+/** As in `environment_freshness`, of the streams that the reader sees. */
+function completeAt(scope: PageScope, streams: readonly CatalogueEntry[]): Instant | null {
+  const sql = `select ${COMPLETE_AT} from sync_checkpoints
+    where env_id = @env and stream in ${selectValues('streams')} and ${COUNTED_CHECKPOINTS}`;
+  const [instant = null] = selectTexts(scope, sql, { streams: streams.map(({ name }) => name) });
+  return instant;
 }
 
 /** Thinned scores are left out: every day still has one. */

@@ -7,7 +7,7 @@ import type { Instant } from '../core/time/instant.ts';
 
 /** `GET /page/mirror`: can I trust this mirror? Lists the environments that the reader may see, by name. */
 export interface MirrorTrust {
-  /** The mirror's clock. Every answer shows the mirror as of one such instant. */
+  /** The mirror's clock, which every run moves. All of an answer is from one such instant. */
   readonly now: Instant;
   /** The reader's restriction: `streams` to environments or scopes, `assets` to assets; null without one. */
   readonly limited_to: 'streams' | 'assets' | null;
@@ -50,6 +50,8 @@ export interface EnvironmentTrust {
   readonly cron: string | null;
   /** When the service stopped listing it; its rows stay in the mirror. */
   readonly missing_since: Instant | null;
+  /** Until when all of these streams but histories are complete in the mirror; null if one never was. */
+  readonly complete_at: Instant | null;
   /** Whether the other views show it: not if it is no longer listed, unless a report was made for it. */
   readonly has_views: boolean;
   /** Scopes that the reader's token lacks. The page hides the views that need them. */

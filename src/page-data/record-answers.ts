@@ -22,6 +22,8 @@ export interface RecordOptions {
 /** The contents of a report: the answers, and the number of failing sub-tests. */
 export interface RecordedPage {
   readonly now: Instant;
+  /** Of the environment that is furthest behind; null if none was ever mirrored to the end. */
+  readonly complete_at: Instant | null;
   readonly environments: readonly string[];
   readonly failing_count: number;
   readonly answers: readonly RecordedAnswer[];
@@ -40,6 +42,7 @@ export function recordAnswers(reads: PageReads, { environments, until, streams }
   const recorded = shown.map(({ env_id: env }) => recordEnvironment(reads, env, until));
   return {
     now: trust.now,
+    complete_at: shown.flatMap((each) => each.complete_at ?? []).sort()[0] ?? null,
     environments: shown.map(({ name }) => name),
     failing_count: recorded.reduce((count, each) => count + each.failing_count, 0),
     answers: [

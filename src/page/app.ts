@@ -133,11 +133,22 @@ function EnvironmentPicker(): VNode | null {
   </label>`;
 }
 
+/** Of the selected environment or, where the whole mirror is shown, of the one that is furthest behind. */
+function mirrorAge(mirror: MirrorTrust): VNode {
+  const { view, env } = route.value;
+  const environments = withViews(mirror);
+  const selected = PAGE_VIEWS[view].show === undefined ? environments : [selectEnvironment(environments, env)];
+  const [oldest] = selected.flatMap((environment) => environment?.complete_at ?? []).sort();
+  return oldest === undefined
+    ? html`<span>The first sync is not complete.</span>`
+    : html`<span>Mirror as of ${age(oldest)}.</span>`;
+}
+
 function footer(): VNode {
   const { data } = liveData.state(MIRROR).value;
   const licences = document.querySelector<HTMLLinkElement>('link[rel=license]')?.href;
   return html`<footer>
-    <span>${data !== null && html`<span>Mirror as of ${age(data.now)}.</span>`}</span>
+    <span>${data !== null && mirrorAge(data)}</span>
     ${
       reportData !== null &&
       html`<span>A report made at ${formatInstant(reportData.madeAt)}. It does not update, and includes the lineage of failing assets only.</span>`

@@ -165,7 +165,7 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
   test('an environment that is no longer listed does not age the mirror', async () => {
     const [tool, database] = asked;
     const [row] = await mirrors.ask(database, TOOLS[tool](database, {}).get('Hours since sync') ?? '');
-    expect(Math.round(Number(row?.['hours_since_sync']))).toBe(2);
+    expect(Math.round(Number(row?.['hours_since_sync']))).toBe(5);
   });
 
   test('a time applies to the last run of what fails and to the day on which an incident was resolved, not to what is stale', async () => {
@@ -182,7 +182,8 @@ describe.each([
   ['postgresql', 'postgres://bi@localhost/warehouse?schema=dq'],
 ] as const)('the rules for alerts of Grafana over %s', (database, db) => {
   test.each([
-    ['obsync-stale', { Here: 2, There: 2 }],
+    // Its last run has just ended, whether or not it read anything.
+    ['obsync-stale', { Here: 2, There: 5 }],
     // A test that only warns does not count.
     ['obsync-failing', { Here: 2, There: 1 }],
   ])('%s compares one number per environment that is still listed', async (uid, numbers) => {
@@ -192,6 +193,28 @@ describe.each([
     const answered = rows.map(({ env_name, ...number }) => [env_name, Math.round(Number(Object.values(number)[0]))]);
     expect(Object.fromEntries(answered)).toEqual(numbers);
   });
+});
+
+test('an environment that no run has read to the end is as old as the first attempt', async () => {
+  const file = openForWriting(':memory:');
+  fillSmallMirror(file.db);
+  file.connection.exec(`
+    update sync_checkpoints set watermark = null where env_id = 'there' and stream = 'columns';
+    insert into sync_stream_runs (run_id, env_id, stream, mode, reason, status, requests, pages, rows_written,
+      rows_deleted, rows_rejected, rows_late, started_at, ended_at)
+    select id, 'there', 'columns', 'scan', 'first', 'failed', 1, 0, 0, 0, 0, 0,
+      strftime('%Y-%m-%dT%H:%M:%S.000000Z', 'now', '-' || (8 - id) || ' hours'), '${day(0)}T00:00:00.000000Z'
+    from (select 1 as id union select 2)`);
+  const attempted = await startBothMirrors(file);
+  for (const database of ['sqlite', 'postgresql'] as const) {
+    const rows = await attempted.ask(database, TOOLS.Metabase(database, {}).get(CHARTS.environments.title) ?? '');
+    const hours = rows.map((row) => [
+      row['env_name'],
+      row['hours_since_sync'] && Math.round(Number(row['hours_since_sync'])),
+    ]);
+    expect(Object.fromEntries(hours)).toEqual({ Here: 2, There: 7, New: null, Gone: null });
+  }
+  await attempted.close();
 });
 
 describe('a number over all rows', () => {

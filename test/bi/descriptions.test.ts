@@ -15,7 +15,7 @@ interface NamedText {
 }
 
 interface DbtTable extends NamedText {
-  readonly config?: { readonly loaded_at_field: string };
+  readonly config?: { readonly loaded_at_query: string };
   readonly data_tests?: readonly { readonly unique: { readonly arguments: { readonly column_name: string } } }[];
   readonly columns: readonly (NamedText & { readonly data_tests?: readonly unknown[] })[];
 }
@@ -81,16 +81,27 @@ describe('the sources for dbt', () => {
     },
   );
 
-  test('they measure freshness by the mirror’s clock, in SQL for PostgreSQL and DuckDB', async () => {
+  test('they are as fresh as the environment that is furthest behind, in SQL for PostgreSQL and DuckDB', async () => {
     const fresh = tables.filter(({ config }) => config !== undefined);
-    expect(fresh.map(({ name }) => name)).toEqual(['mirror_environments']);
-    const sql = `select ${fresh[0]?.config?.loaded_at_field} as loaded from (select '2026-11-20T04:10:00.123456Z' as mirrored_at) t`;
+    expect(fresh.map(({ name }) => name)).toEqual(['environment_freshness']);
+    const queryOver = (times: readonly string[]) =>
+      (fresh[0]?.config?.loaded_at_query ?? '').replace(
+        '{{ this }}',
+        `(${times.map((time) => `select cast(${time} as text) as complete_at`).join(' union all ')}) t`,
+      );
+    const times = ["'2026-11-20T05:00:00.000000Z'", "'2026-11-20T04:10:00.123456Z'"];
     const us = String(Date.parse('2026-11-20T04:10:00.123Z') * 1000 + 456);
     const { ask } = await testSchema();
-    expect(await ask(`select (extract(epoch from loaded) * 1e6)::bigint as us from (${sql})`)).toEqual([{ us }]);
     const duck = await (await DuckDBInstance.create(':memory:')).connect();
-    const read = await duck.runAndReadAll(`select epoch_us(loaded) as us from (${sql})`);
-    expect(read.getRowsJson()).toEqual([[us]]);
+    const answers = async (sql: string) => {
+      const selected = `select (extract(epoch from loaded) * 1e6)::bigint as us from (${sql}) as q (loaded)`;
+      const [row] = await ask(selected);
+      const read = await duck.runAndReadAll(selected);
+      return [row?.['us'], read.getRowsJson()[0]?.[0]];
+    };
+    expect(await answers(queryOver(times))).toEqual([us, us]);
+    // dbt takes NULL for very old.
+    expect(await answers(queryOver([...times, 'null']))).toEqual([null, null]);
     duck.closeSync();
   });
 });

@@ -62,7 +62,7 @@ export const DBT = closed({
           name: text,
           description: text,
           'config?': closed({
-            loaded_at_field: text,
+            loaded_at_query: text,
             freshness: closed({ warn_after: period, error_after: period }),
           }),
           'data_tests?': dataTests,

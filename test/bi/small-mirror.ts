@@ -2,8 +2,10 @@ import { assets, columns, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreHistory, assetHealthScores } from '../../schema/health.ts';
 import { testReadings } from '../../schema/histories.ts';
-import { mirrorEnvironments, syncStreamRuns } from '../../schema/sync.ts';
+import { mirrorEnvironments, syncCheckpoints, syncStreamRuns } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString().replace('Z', '000Z');
 
 /** Noon of the UTC day this many days ago. */
 const daysAgo = (days: number): string => `${day(days)}T12:00:00.000000Z`;
@@ -23,8 +25,9 @@ const AT = daysAgo(1);
  *
  * `joint` tests one of the two columns of `orders`, which was not updated for 200 days. The table `bare` of ann and bob
  * has no test. There was first synced 2 days ago and has no histories; nobody owns its
- * tests `late`, which passed before that, and `old`, which has only failed. Gone has not been listed for long, and New was never
- * synced.
+ * tests `late`, which passed before that, and `old`, which has only failed. Gone has not been listed for long, and New
+ * was never synced. The last run of each environment ended just now, but it is two hours since all of Here was synced,
+ * and five since the columns of There were.
  */
 export function fillSmallMirror(db: MirrorFile['db']): void {
   fillEnvironments(db);
@@ -87,12 +90,19 @@ function fillEnvironments(db: MirrorFile['db']): void {
       { ...named('gone', 'Gone'), missing_since: daysAgo(100) },
     ])
     .run();
-  const twoHoursAgo = new Date(Date.now() - 7_200_000).toISOString().replace('Z', '000Z');
   db.insert(mirrorEnvironments)
+    .values(['here', 'there', 'gone'].map((env_id) => ({ env_id, mirrored_at: hoursAgo(0) })))
+    .run();
+  const checkpoint = (env_id: string, stream: string, hours: number | null, unavailable = 0) => ({
+    ...{ env_id, stream, watermark: hours === null ? null : hoursAgo(hours), unavailable },
+  });
+  db.insert(syncCheckpoints)
     .values([
-      { env_id: 'here', mirrored_at: twoHoursAgo },
-      { env_id: 'there', mirrored_at: twoHoursAgo },
-      { env_id: 'gone', mirrored_at: daysAgo(100) },
+      ...[checkpoint('here', 'assets', 1), checkpoint('here', 'tests', 2)],
+      // What some runs read only, and what is not live at the service.
+      ...[checkpoint('here', 'test_executions', 90), checkpoint('here', 'asset_health_scores', null, 1)],
+      ...[checkpoint('there', 'assets', 0), checkpoint('there', 'columns', 5)],
+      checkpoint('gone', 'assets', 2400),
     ])
     .run();
   db.insert(syncStreamRuns)

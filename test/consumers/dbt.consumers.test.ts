@@ -12,7 +12,7 @@ function freshMirror() {
   onTestFinished(() => void mirror.connection.close());
   changeMirror(mirror);
   const now = new Date().toISOString().replace('Z', '000Z');
-  mirror.connection.prepare('update mirror_environments set mirrored_at = ?').run(now);
+  mirror.connection.prepare('update sync_checkpoints set watermark = ?').run(now);
   return mirror;
 }
 

@@ -45,4 +45,4 @@ if __name__ == "__main__":  # dbt may start processes, which load this file agai
         docs.note(name, None if found == columns else f"columns {found} instead of {columns}")
     docs.report()
 
-    run("source freshness", *selected("obsync_state")).report()
+    run("source freshness", *selected("obsync")).report()

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { add, addRuns, gone, pluck, select, useMirror } from './views-setup.ts';
+import { SYNC_TIMES } from '../../src/metrics/measurements.ts';
+import { syncAges } from '../../src/metrics/sync-ages.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { add, addCheckpoint, addRuns, gone, pluck, run, select, useMirror } from './views-setup.ts';
 
 useMirror();
 
@@ -183,18 +186,62 @@ describe('the views of impact', () => {
 });
 
 describe('stale_assets', () => {
-  test('an asset is stale if it was updated more than 30 days before the last sync; its last test run is shown', () => {
+  test('an asset is stale if it was updated more than 30 days before assets were mirrored; its last test run is shown', () => {
     const updated = (id: string, updated_at: string | null) =>
       add('assets', { id, name: id, kind: 'table', updated_at });
     updated('stale', '2026-10-20T23:00:00.000000Z');
     updated('fresh', '2026-10-21T01:00:00.000000Z');
     updated('unsaid', null);
     add('assets', { id: 'gone', updated_at: '2020-01-01T00:00:00.000000Z', ...gone });
-    add('mirror_environments', { mirrored_at: '2026-11-20T00:00:00.000000Z' });
+    addCheckpoint('assets', '2026-11-20T00:00:00.000000Z');
+    // A run that failed moves the clock alone.
+    add('mirror_environments', { mirrored_at: '2027-11-20T00:00:00.000000Z' });
     add('tests', { id: 'v', asset_id: 'stale' }, { id: 'off', asset_id: 'stale', disabled: 1 });
     runsOf('v', ['PASS'], 'latest_test_executions');
     expect(select('SELECT asset_id, kind, days_since_update days, last_test_start_time at FROM stale_assets')).toEqual([
       { asset_id: 'stale', kind: 'table', days: 30, at: '2026-11-20T00:00:00.000000Z' },
     ]);
+  });
+});
+
+describe('environment_freshness', () => {
+  const AT = '2026-11-20T10:00:00.000000Z';
+  const LATER = '2026-11-20T11:00:00.000000Z';
+  const shown = () => pluck('SELECT complete_at FROM environment_freshness');
+
+  test.each<[string, Record<string, [watermark: string | null, unavailable?: number]>, (string | null)[]]>([
+    ['the stream that is furthest behind decides', { assets: [LATER], tests: [AT], columns: [LATER] }, [AT]],
+    ['histories do not count', { assets: [LATER], test_executions: [AT] }, [LATER]],
+    ['a stream that was never live does not count', { assets: [LATER], tests: [null, 1] }, [LATER]],
+    ['a stream that is no longer live counts', { assets: [LATER], tests: [AT, 1] }, [AT]],
+    ['a stream that was never read to its end leaves no time', { assets: [LATER], tests: [null] }, [null]],
+    ['an environment that no run has begun to read has no row', {}, []],
+  ])('%s, as for the metrics', (_, streams, expected) => {
+    for (const [stream, [watermark, unavailable = 0]] of Object.entries(streams))
+      addCheckpoint(stream, watermark, { unavailable });
+    expect(shown()).toEqual(expected);
+    const { oldest } = syncAges(
+      { lastSync: [], checkpoints: select(SYNC_TIMES.checkpoints) as never },
+      Date.parse(LATER),
+    );
+    const [at = null] = expected;
+    expect(oldest).toBe(at === null ? null : (Date.parse(LATER) - Date.parse(at)) / 1000);
+  });
+
+  test('it leaves out exactly the streams that only some runs read', () => {
+    for (const { name } of CATALOGUE) addCheckpoint(name, LATER);
+    for (const { name, optional } of CATALOGUE) {
+      run(`update sync_checkpoints set watermark = '${AT}' where stream = '${name}'`);
+      expect([name, shown()]).toEqual([name, [optional === true ? LATER : AT]]);
+      run(`update sync_checkpoints set watermark = '${LATER}'`);
+    }
+  });
+
+  test('a run that ends moves nothing, and an environment that is no longer listed has no row', () => {
+    addCheckpoint('assets', AT);
+    add('mirror_environments', { mirrored_at: LATER });
+    expect(shown()).toEqual([AT]);
+    run(`update environments set missing_since = '${LATER}'`);
+    expect(shown()).toEqual([]);
   });
 });

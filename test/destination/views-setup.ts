@@ -48,6 +48,13 @@ export function addRuns(statuses: string[], row: Row = {}, table = 'test_executi
   });
 }
 
+/** How far a stream was read. The row has no clock of the mirror. */
+export function addCheckpoint(stream: string, watermark: string | null, row: Row = {}): void {
+  const full = { env_id: 'e', stream, watermark, unavailable: 0, ...row };
+  const names = Object.keys(full);
+  file.prepare(`INSERT INTO sync_checkpoints (${names}) VALUES (${names.map(() => '?')})`).run(...Object.values(full));
+}
+
 /** The columns of a deleted row. */
 export const gone = { deleted_at: '2026-11-19T00:00:00.000000Z', deletion: 'tombstone' };
 

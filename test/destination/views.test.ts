@@ -2,7 +2,18 @@ import type { Column } from 'drizzle-orm';
 import { getViewConfig } from 'drizzle-orm/sqlite-core';
 import { describe, expect, test } from 'vitest';
 import { MIRROR_VIEWS } from '../../schema/dictionary.ts';
-import { add, addRuns, columnsOf, gone, pluck, type Row, run, select, useMirror } from './views-setup.ts';
+import {
+  add,
+  addCheckpoint,
+  addRuns,
+  columnsOf,
+  gone,
+  pluck,
+  type Row,
+  run,
+  select,
+  useMirror,
+} from './views-setup.ts';
 
 const names = MIRROR_VIEWS.map((view) => getViewConfig(view).name);
 
@@ -24,7 +35,7 @@ describe('every view', () => {
       Object.keys(it.selectedFields),
     ]);
     expect(made).toEqual(Object.fromEntries(named));
-    expect(Object.keys(made)).toHaveLength(26);
+    expect(Object.keys(made)).toHaveLength(27);
   });
 
   test('it begins with the id and name of the environment; the name is NULL if the environment is unknown', () => {
@@ -40,12 +51,12 @@ describe('every view', () => {
     }
   });
 
-  test('it shows nothing of deleted assets and tests, except the daily runs', () => {
+  test('it shows nothing of deleted assets and tests, except the daily runs and how far the environment was read', () => {
     addEverything('e', gone);
     const full = MIRROR_VIEWS.map((it) => getViewConfig(it).name).filter(
       (view) => select(`SELECT * FROM ${view}`).length > 0,
     );
-    expect(full.sort()).toEqual(DAILY);
+    expect(full.sort()).toEqual(['environment_freshness', ...DAILY]);
   });
 
   test('it shows rows of an unknown asset or test if it needs none of its fields', () => {
@@ -56,6 +67,7 @@ describe('every view', () => {
     );
     expect(full.sort()).toEqual([
       'asset_health',
+      'environment_freshness',
       'health_daily',
       'lineage_downstream',
       'lineage_upstream',
@@ -95,7 +107,7 @@ describe('every view', () => {
     const lists = { owners: '["ann"]', tags: '["gold"]' };
     const score = { env_id, asset_id: 'a', score: 0.5, test_count: 2, bucket_at: '2026-11-20T00:00:00.000000Z' };
     const updated_at = '2026-09-01T00:00:00.000000Z';
-    add('mirror_environments', { env_id });
+    addCheckpoint('assets', '2026-11-20T00:00:00.000000Z', { env_id });
     add('assets', { env_id, id: 'a', kind: 'table', updated_at, ...lists, ...deletion });
     add('assets', { env_id, id: 'b', kind: 'bi', ...lists, ...deletion });
     add('columns', { env_id, id: 'c', asset_id: 'a', ...deletion });

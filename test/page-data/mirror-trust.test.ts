@@ -113,6 +113,42 @@ describe('the last sync, verify and quota in mirrorTrust', () => {
   });
 });
 
+describe('the time up to which an environment is complete', () => {
+  const completeAt = (limits: Partial<TrustReader> = {}) => {
+    const late = { env_id: 'e', watermark: at('09:00'), unavailable: 0 };
+    const { environments: all } = trustFor(limits, ({ db }) =>
+      insert(db, syncCheckpoints, [
+        { ...late, stream: 'latest_test_executions' },
+        { ...late, stream: 'test_executions', watermark: at('08:00') },
+      ]),
+    );
+    return all.map(({ env_id, complete_at }) => [env_id, complete_at]);
+  };
+
+  test('is that of the visible stream that is furthest behind, but not of histories', () => {
+    expect(completeAt()).toEqual([
+      ['f', null],
+      ['e', at('09:00')],
+    ]);
+    expect(completeAt({ ...E, ...NO_TESTS })).toEqual([['e', at('10:00')]]);
+  });
+
+  test('is in a report as that of the environment that is furthest behind', () => {
+    const { seen } = mirrorOf(({ db }) => {
+      insert(db, environments, { id: 'f', name: 'Another', mirrored_at: NOW });
+      for (const env_id of ['e', 'f'])
+        insert(db, syncCheckpoints, {
+          env_id,
+          stream: 'assets',
+          watermark: at(`0${env_id === 'e' ? 7 : 9}:00`),
+          unavailable: 0,
+        });
+    });
+    const report = seen(({ reads }) => recordAnswers(reads, { environments: null, until: NOW, streams: CATALOGUE }));
+    expect(report.complete_at).toBe(at('07:00'));
+  });
+});
+
 describe('the last sync that a reader of some streams sees', () => {
   const ending = (status: StreamStatus) => trustFor(F, ({ db }) => db.update(syncStreamRuns).set({ status }).run());
 

@@ -28,6 +28,23 @@ const HIDDEN = {
 const HIDDEN_WHOLE = { last_run: null, last_verify: null, quota: null };
 const WELL = [{ ...PROD, streams: [streamTrust('assets'), streamTrust('tests')] }];
 
+describe('the footer', () => {
+  const ageAt = async (mirror: MirrorTrust, path: string) =>
+    (await open(mirror, path)).page.locator('footer').innerText();
+
+  test.each([
+    ['of the selected environment', '#/failing?env=prod', 'Mirror as of 5 min ago.'],
+    ['of the one that is furthest behind, where all are shown', '', 'Mirror as of 2 h ago.'],
+  ])('it says how old the mirror is, %s, however late the last run ended', async (_, path, text) => {
+    expect(await ageAt(mirrorTrust(), path)).toContain(text);
+  });
+
+  test('it gives no age before the first sync is complete', async () => {
+    const environments = [{ ...PROD, complete_at: null }];
+    expect(await ageAt(mirrorTrust({ environments }), '')).toContain('The first sync is not complete.');
+  });
+});
+
 describe('the verdict whether a mirror can be trusted', () => {
   test('it is yes if every stream is complete and nothing is held back', async () => {
     const { page } = await open(mirrorTrust({ environments: WELL }));

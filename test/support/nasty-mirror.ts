@@ -64,6 +64,13 @@ export function fillNastyMirror(add: AddRow, seed: number): void {
       mirrored_at: instant(START_MS + 40 * DAY_MS, upTo(1000)),
       last_mark: upTo(9),
     });
+    for (const [stream, watermark] of [
+      ['assets', instant(START_MS + 40 * DAY_MS, upTo(1000))],
+      ['columns', timeOrNone()],
+      ['tests', time()],
+      ['test_executions', null],
+    ] as const)
+      add('sync_checkpoints', { env_id, stream, watermark, unavailable: upTo(2) });
     for (const id of assetIds)
       if (random() < 0.9)
         add('assets', {

@@ -325,7 +325,7 @@ describe('the views of a mirror of another version', () => {
     await expect(migratePostgres(server, 'barred')).rejects.toThrow(
       'the mirror in schema barred cannot be brought up to date beside views of your own (team."My view"): drop them, run `obsync sync`',
     );
-    expect(await column(`select count(*) from barred.__obsync_views where hash = ''`)).toEqual([26]);
+    expect(await column(`select count(*) from barred.__obsync_views where hash = ''`)).toEqual([27]);
     await server.query('drop view team."My view"');
     await migratePostgres(server, 'barred');
     expect(await column('select count(*) from barred.live_columns')).toEqual([0]);
@@ -382,7 +382,7 @@ test('processes that create the same mirror at once wait for each other', async 
   const { own, schema, connect } = await realSchema();
   const connections = await Promise.all([1, 2, 3, 4].map(() => connect()));
   await Promise.all(connections.map((connection) => migratePostgres(connection, schema)));
-  expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '26' }]);
+  expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '27' }]);
   expect(await postgresVersion(connections[0] as OpenConnection, schema)).toBe(postgresMigrationTimes().last);
 });
 

@@ -151,7 +151,7 @@ describe('the views of a large mirror', () => {
     insert into asset_health_score_history (env_id, asset_id, dimension, score, test_count, bucket_at, mirrored_at)
       select 'e', 'a' || n % 4000, 'total', 1, 1, timestamptz '2026-01-01' + n * interval '1 hour', '2026-11-20'
       from generate_series(1, 20000) n;
-    insert into mirror_environments (env_id, mirrored_at) values ('e', '2026-11-20')`;
+    insert into sync_checkpoints (env_id, stream, watermark, unavailable) values ('e', 'assets', '2026-11-20', false)`;
 
   test('a filter on the environment and an id uses the keys of the tables', async () => {
     for (const statement of [...fill.split(';'), 'analyze']) await postgres.query(statement);
@@ -166,7 +166,7 @@ describe('the views of a large mirror', () => {
     for (const sql of filtered) {
       const plan = (await postgres.query(`explain ${sql}`)).rows.map((row) => String(Object.values(row)[0]));
       const scans = plan.filter(
-        (line) => /Seq Scan on/.test(line) && !/ on (environments|mirror_environments)/.test(line),
+        (line) => /Seq Scan on/.test(line) && !/ on (environments|sync_checkpoints)/.test(line),
       );
       if (scans.length > 0) scanned[sql] = scans;
     }
