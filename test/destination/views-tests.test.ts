@@ -37,8 +37,9 @@ describe('the views of tests', () => {
 
   test('test_coverage counts each table’s enabled tests and tested columns, even if there are none', () => {
     add('assets', { id: 'a', kind: 'table' }, { id: 'b', kind: 'table' }, { id: 'c', kind: 'bi' });
-    add('columns', ...['id', 'amount', 'day'].map((id) => ({ id, asset_id: 'a' })), {
+    add('columns', ...['id', 'amount', 'day'].map((id) => ({ id, name: id, asset_id: 'a' })), {
       id: 'x',
+      name: 'x',
       asset_id: 'a',
       ...gone,
     });
@@ -51,6 +52,22 @@ describe('the views of tests', () => {
       { asset_id: 'a', test_count: 3, column_count: 3, tested_column_count: 2 },
       { asset_id: 'b', test_count: 0, column_count: 0, tested_column_count: 0 },
     ]);
+  });
+
+  test('a tested column is a live one of the table, whatever else tests name, and counts once', () => {
+    add('assets', { id: 'a', kind: 'table' }, { id: 'b', kind: 'table' });
+    add('columns', { id: 'c1', asset_id: 'a', name: 'ID' }, { id: 'c2', asset_id: 'a', name: 'old', ...gone });
+    add('columns', { id: 'c3', asset_id: 'b', name: 'other' }, { id: 'c4', asset_id: 'a', name: null });
+    const names = ['id', 'old', 'other', 'renamed', null];
+    add('tests', ...names.map((column_name, i) => ({ id: `t${i}`, asset_id: 'a', disabled: 0, column_name })));
+    for (const sub of ['s1', 's2']) latest('t4', sub, 'PASS', { column_name: 'Id' });
+    for (const view of ['test_coverage', 'coverage_by_impact'])
+      expect(
+        select(`SELECT asset_id, column_count columns, tested_column_count tested FROM ${view} ORDER BY 1`),
+      ).toEqual([
+        { asset_id: 'a', columns: 2, tested: 1 },
+        { asset_id: 'b', columns: 1, tested: 0 },
+      ]);
   });
 });
 

@@ -82,6 +82,15 @@ describe('assetColumns', () => {
     expect(coverage?.['tested']).toBe(found?.rows.filter((row) => row.tests !== 0).length);
   });
 
+  test('a name in tests that is no live column of the table does not count as a tested column', () => {
+    const { seen } = parts(['column_0', 'column_1'], (writing) => {
+      fillResults(writing, 'one', ['PASS', 'FAIL', 'PASS']);
+      writing.connection.exec(`update columns set deleted_at = '${NOW}', deletion = 'absent' where name = 'column_1'`);
+    });
+    const { column_count, tested_column_count } = seen((scope) => untestedTables(scope, { ...WHOLE, all: true }));
+    expect([column_count, tested_column_count]).toEqual([1, 1]);
+  });
+
   test('columns are returned 200 at a time, but all are counted', () => {
     const { seen } = parts(numbered(201));
     const part = (offset: number) => seen((scope) => assetColumns(scope, { assetId: 'x', offset }));

@@ -82,6 +82,23 @@ describe('the caches that outlive a state of the mirror', () => {
     expect(counts()).toEqual([9, 26]);
   });
 
+  test('the tested columns are counted again only if a column or a tested name has changed', () => {
+    const { reads, commit, statements } = changing();
+    const count = () => {
+      statements.length = 0;
+      const found = untestedTables({ ...ALL, reads: reads() }, { limit: 1, offset: 0, all: true });
+      return [found.tested_column_count, statements.some((sql) => sql.includes('from named'))];
+    };
+    const [before] = count();
+    commit("update latest_test_executions set status = 'WARN', mirrored_at = @now where env_id = 'e'");
+    expect(count()).toEqual([before, false]);
+    commit(`update latest_test_executions set column_name = 'nowhere', mirrored_at = @now where test_id = 'm1:test';
+      update tests set column_name = null, mirrored_at = @now where id = 'm1:test'`);
+    expect(count()).toEqual([Number(before) - 1, true]);
+    commit("update columns set name = 'nowhere', mirrored_at = @now where env_id = 'e' and id = 'm1:id'");
+    expect(count()).toEqual([before, true]);
+  });
+
   test('each reader’s order of failing tests is cached until the mirror’s clock moves', () => {
     const { reads, commit, statements } = changing();
     const ids = "(select v.id from assets v where v.env_id = 'e' and v.id in ('m1', 'm2'))";
