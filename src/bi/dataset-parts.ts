@@ -46,6 +46,10 @@ left join ${relation('live_assets')} a on a.env_id = ${from}.env_id and a.id = $
 export const withTest = ({ relation }: BiDialect, from: string): string => `
 left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${from}.test_id`;
 
+/** What an environment had when the service stopped listing it neither fails nor is open or stale now. */
+export const isListed = ({ relation }: BiDialect, row: string): string =>
+  `${row}.env_id not in (select id from ${relation('environments')} where missing_since is not null)`;
+
 export const ownersOf = (row: string): string => `coalesce(nullif(${row}.test_owners, ''), ${row}.asset_owners)`;
 
 /** The page of a row's asset or, without `--page-url`, the address of a BI asset `a`. */

@@ -37,6 +37,13 @@ const OTHER_METRICS = {
     unit: 'count',
     description: 'how many dashboards and other BI assets depend on a failing asset',
   },
+  /** A dataset also says whether the environment is still listed. */
+  'open incidents': {
+    aggregate: 'count',
+    of: 'case when is_open then first_start_time end',
+    unit: 'count',
+    description: METRICS['open incidents'].description,
+  },
   'mean score': {
     aggregate: 'average',
     of: 'score',

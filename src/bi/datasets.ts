@@ -4,6 +4,7 @@ import {
   firstRead,
   historySince,
   isBeginKnown,
+  isListed,
   linkOf,
   ownersOf,
   same,
@@ -39,7 +40,8 @@ const DEFINED = {
       ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
       row_key: "f.env_id || '/' || f.sub_test_unique_id",
     },
-    from: (d) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}`,
+    from: (d) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}
+where ${isListed(d, 'f')}`,
   },
   failing_test_impact: {
     title: 'Impact of failing tests',
@@ -52,7 +54,9 @@ const DEFINED = {
       ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
       row_key: "f.env_id || '/' || f.sub_test_unique_id",
     },
-    from: (d) => `${d.relation('failing_test_impact')} f${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}`,
+    from: (d) =>
+      `${d.relation('failing_test_impact')} f${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}
+where ${isListed(d, 'f')}`,
   },
   /**
    * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on, so
@@ -101,7 +105,7 @@ where coalesce(r.day >= h.history_since, false)`,
       hours_open: (d) => `case when i.resolved_at is null then ${d.hoursSince('i.first_start_time')} end`,
       hours_to_resolve: (d) => `case when ${isBeginKnown(d)} then i.hours_to_resolve end`,
       ...same('i', 'run_count', 'test_disabled'),
-      is_open: '(i.resolved_at is null and i.test_disabled is not true)',
+      is_open: (d) => `(i.resolved_at is null and i.test_disabled is not true and ${isListed(d, 'i')})`,
       is_begin_known: isBeginKnown,
       owners: ownersOf('i'),
       ...same('t', 'tags'),
@@ -121,7 +125,8 @@ where coalesce(r.day >= h.history_since, false)`,
       ...same('c', 'owners', 'env_id', 'asset_id'),
       row_key: "c.env_id || '/' || c.asset_id",
     },
-    from: (d) => `${d.relation('coverage_by_impact')} c${withOwnersOfAsset(d, 'c')}`,
+    from: (d) => `${d.relation('coverage_by_impact')} c${withOwnersOfAsset(d, 'c')}
+where ${isListed(d, 'c')}`,
   },
   stale_assets: {
     title: 'Stale assets',
@@ -133,7 +138,8 @@ where coalesce(r.day >= h.history_since, false)`,
       ...same('s', 'updated_at', 'days_since_update', 'owners', 'env_id', 'asset_id'),
       row_key: "s.env_id || '/' || s.asset_id",
     },
-    from: (d) => `${d.relation('stale_assets')} s${withOwnersOfAsset(d, 's')}`,
+    from: (d) => `${d.relation('stale_assets')} s${withOwnersOfAsset(d, 's')}
+where ${isListed(d, 's')}`,
   },
   asset_health: {
     title: 'Health of assets',
@@ -147,7 +153,8 @@ where coalesce(r.day >= h.history_since, false)`,
       ...same('h', 'env_id', 'asset_id'),
       row_key: "h.env_id || '/' || h.asset_id",
     },
-    from: (d) => `${d.relation('asset_health')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
+    from: (d) => `${d.relation('asset_health')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}
+where ${isListed(d, 'h')}`,
   },
   health_daily: {
     title: 'Health by day',
@@ -206,7 +213,8 @@ join ${historySince(d)} h on h.env_id = e.id`,
 join ${d.relation('environments')} e on e.id = s.env_id
 join (
   select env_id, stream, max(run_id) as run_id from ${d.relation('sync_stream_runs')} group by env_id, stream
-) l on l.env_id = s.env_id and l.stream = s.stream and l.run_id = s.run_id`,
+) l on l.env_id = s.env_id and l.stream = s.stream and l.run_id = s.run_id
+where e.missing_since is null`,
   },
   runs: {
     title: 'Runs',
@@ -225,7 +233,8 @@ join (
     time: 'seen_at',
     select: { env_name: 'e.name', ...same('r', 'stream', 'row_key', 'reason', 'seen_at') },
     from: (d) => `${d.relation('rejected_rows')} r
-left join ${d.relation('environments')} e on e.id = r.env_id`,
+left join ${d.relation('environments')} e on e.id = r.env_id
+where e.missing_since is null`,
   },
 } satisfies Readonly<Record<string, Dataset>>;
 

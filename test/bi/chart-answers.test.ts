@@ -101,7 +101,7 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
       ['cat', 1],
     ]);
     expect(await answer('incidents-by-owner')).toEqual([
-      ['no owner', 2, 2, null],
+      ['no owner', 2, 3, null],
       ['bob', 1, 3, 36],
       ['ann', 1, 2, 48],
       ['cat', 1, 2, 24],
@@ -142,6 +142,7 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
       ['single', 1],
     ]);
     expect(await answer('incidents-daily')).toEqual([
+      [day(5), 'FAIL', 1],
       [day(3), 'FAIL', 2],
       [day(2), 'ERROR', 1],
       [day(1), 'FAIL', 2],
@@ -155,10 +156,26 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
       [day(1), 'There', 0],
     ]);
     expect(await answer('history-since')).toEqual([
-      ['Gone', null],
+      ['Gone', day(6)],
       ['Here', day(4)],
       ['New', null],
       ['There', day(2)],
+    ]);
+  });
+
+  test('an environment that is no longer listed is in trends alone: nothing there is failing, open or stale now', async () => {
+    const ids = [
+      ...(['failing-tests', 'open-incidents', 'stale-assets', 'rejected-rows', 'health', 'coverage'] as const),
+      ...(['failing-list', 'open-incidents-list', 'streams', 'worst-assets', 'pass-rate-daily'] as const),
+    ];
+    const answers = await Promise.all(ids.map((id) => answer(id, { environment: 'Gone' })));
+    expect(answers).toEqual([
+      ...[[[0]], [[0]], [[0]], [[0]], [[null]], [[null]]],
+      ...[[], [], [], []],
+      [
+        [day(6), 'Gone', 1],
+        [day(5), 'Gone', 0],
+      ],
     ]);
   });
 
@@ -232,7 +249,7 @@ describe('a number over all rows', () => {
 
   test.each(Object.entries(METRIC_CHARTS))('%s is that of the metric over its view', async (id, metric) => {
     const { expression, view } = METRICS[metric];
-    const [row] = await mirrors.ask('sqlite', `select ${expression} as value from ${view}`);
+    const [row] = await mirrors.ask('sqlite', `select ${expression} as value from ${view} where env_id <> 'gone'`);
     const value = row?.['value'] ?? null;
     const [[answer] = []] = await shown(CHARTS[id as keyof typeof METRIC_CHARTS], ['Grafana', 'sqlite'], {});
     expect(answer).toEqual(value === null ? null : Math.round(Number(value) * 1e6) / 1e6);

@@ -2,7 +2,7 @@ import { assets, columns, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreHistory, assetHealthScores } from '../../schema/health.ts';
 import { testReadings } from '../../schema/histories.ts';
-import { mirrorEnvironments, syncCheckpoints, syncStreamRuns } from '../../schema/sync.ts';
+import { mirrorEnvironments, rejectedRows, syncCheckpoints, syncStreamRuns } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString().replace('Z', '000Z');
@@ -25,8 +25,8 @@ const AT = daysAgo(1);
  *
  * `joint` tests one of the two columns of `orders`, which was not updated for 200 days. The table `bare` of ann and bob
  * has no test. There was first synced 2 days ago and has no histories; nobody owns its
- * tests `late`, which passed before that, and `old`, which has only failed. Gone has not been listed for long, and New
- * was never synced. The last run of each environment ended just now, but it is two hours since all of Here was synced,
+ * tests `late`, which passed before that, and `old`, which has only failed. Gone is no longer listed; its test failed last.
+ * New was never synced. The last run of each environment ended just now, but it is two hours since all of Here was synced,
  * and five since the columns of There were.
  */
 export function fillSmallMirror(db: MirrorFile['db']): void {
@@ -40,6 +40,7 @@ export function fillSmallMirror(db: MirrorFile['db']): void {
       { ...table('orders', '["ann","bob"]', 'shop'), updated_at: daysAgo(200) },
       table('items', '["ann"]', 'shop'),
       table('bare', '["ann","bob"]', null),
+      { ...table('closed', null, null), env_id: 'gone', updated_at: daysAgo(200) },
     ])
     .run();
   const column = (id: string) => ({ ...own('here'), id, name: id, asset_id: 'orders' });
@@ -56,12 +57,14 @@ export function fillSmallMirror(db: MirrorFile['db']): void {
       test('here', 'single', 'items'),
       test('there', 'late', null),
       test('there', 'old', null),
+      test('gone', 'ceased', 'closed'),
     ])
     .run();
   const run = (env: string, id: string, days: number, status: string) => ({
     ...{ ...own(env), id: `${id}-${days}`, test_id: id, sub_test_unique_id: id, sub_type: 'rows', status },
     // There, all that is older came with the first sync.
     ...(env === 'there' ? { mirrored_at: daysAgo(Math.min(days, 2)) } : {}),
+    ...(env === 'gone' ? { mirrored_at: daysAgo(days) } : {}),
     ...{ start_time: daysAgo(days), duration_seconds: 1, column_name: id === 'joint' ? 'id' : null },
   });
   const runsOf = (env: string, id: string, statuses: Readonly<Record<number, string>>) =>
@@ -72,10 +75,11 @@ export function fillSmallMirror(db: MirrorFile['db']): void {
     ...runsOf('here', 'single', { 4: 'PASS', 3: 'PASS', 2: 'PASS', 1: 'FAIL' }),
     ...runsOf('there', 'late', { 5: 'PASS', 2: 'ERROR', 1: 'ERROR' }),
     ...runsOf('there', 'old', { 2: 'WARN', 1: 'WARN' }),
+    ...runsOf('gone', 'ceased', { 6: 'PASS', 5: 'FAIL' }),
   ];
   db.insert(testExecutions).values(runs).run();
   db.insert(latestTestExecutions)
-    .values(runs.filter(({ id }) => id.endsWith('-1')))
+    .values(runs.filter(({ id }) => id.endsWith('-1') || id === 'ceased-5'))
     .run();
   fillScores(db);
 }
@@ -87,7 +91,7 @@ function fillEnvironments(db: MirrorFile['db']): void {
       named('here', 'Here'),
       named('there', 'There'),
       named('new', 'New'),
-      { ...named('gone', 'Gone'), missing_since: daysAgo(100) },
+      { ...named('gone', 'Gone'), missing_since: daysAgo(4) },
     ])
     .run();
   db.insert(mirrorEnvironments)
@@ -105,12 +109,17 @@ function fillEnvironments(db: MirrorFile['db']): void {
       checkpoint('gone', 'assets', 2400),
     ])
     .run();
+  const streamRun = (env_id: string) => ({
+    ...{ run_id: 1, env_id, stream: 'tests', mode: 'feed', reason: 'first', status: 'done' as const },
+    ...{ requests: 1, pages: 1, rows_written: 1, rows_deleted: 0, rows_rejected: 0, rows_late: 0 },
+    ...{ started_at: AT, ended_at: AT },
+  });
   db.insert(syncStreamRuns)
-    .values({
-      ...{ run_id: 1, env_id: 'here', stream: 'tests', mode: 'feed', reason: 'first', status: 'done' },
-      ...{ requests: 1, pages: 1, rows_written: 1, rows_deleted: 0, rows_rejected: 0, rows_late: 0 },
-      ...{ started_at: AT, ended_at: AT },
-    })
+    .values([streamRun('here'), streamRun('gone')])
+    .run();
+  const rejected = { run_id: 1, stream: 'tests', reason: 'no name', payload: '{}', seen_at: AT };
+  db.insert(rejectedRows)
+    .values(['here', 'gone'].map((env_id) => ({ ...rejected, env_id, row_key: env_id })))
     .run();
   db.insert(testReadings).values({ env_id: 'here', test_id: 'joint', read_at: AT, mirrored_at: AT }).run();
 }
@@ -120,7 +129,7 @@ function fillScores(db: MirrorFile['db']): void {
     ...{ env_id: 'here', mirrored_at: AT, asset_id, test_count: 1, score: value, bucket_at: daysAgo(days) },
   });
   db.insert(assetHealthScores)
-    .values([score('orders', 0.9), score('items', 0.4), score('bare', 0.2)])
+    .values([score('orders', 0.9), score('items', 0.4), score('bare', 0.2), { ...score('closed', 0), env_id: 'gone' }])
     .run();
   db.insert(assetHealthScoreHistory)
     .values([
