@@ -1,8 +1,8 @@
 import { FAILING } from '../../schema/data-tests.ts';
 import { lineageOf, NO_REACH, rankByReach, type VisibleLineage } from './asset-graph.ts';
 import { elementsOf, labelsOf } from './labels.ts';
-import type { FailingNow, FailingSubTest, ReachCount } from './page-data.ts';
-import { type PageScope, seen, selectRows, selectTexts } from './page-scope.ts';
+import type { FailingNow, FailingSubTest, OtherSubTests, ReachCount } from './page-data.ts';
+import { type PageScope, seen, selectOne, selectRows, selectTexts } from './page-scope.ts';
 import { cacheBySignature, clockSignature } from './signature-cache.ts';
 import { selectValues } from './sql.ts';
 import { rankOf } from './status-order.ts';
@@ -16,7 +16,8 @@ export interface PageRange {
 /** The failing sub-tests, worst first: by status, severity, and number of downstream assets. */
 export function failingNow(scope: PageScope, { limit, offset }: PageRange): FailingNow {
   const found = rankedFailing(scope);
-  return { total: found.length, rows: withDetails(scope, found.slice(offset, offset + limit), found) };
+  const others = found.length === 0 ? countOthers(scope) : null;
+  return { total: found.length, others, rows: withDetails(scope, found.slice(offset, offset + limit), found) };
 }
 
 /** Lists cached per mirror, one per reader and environment. A list may hold thousands of tests. */
@@ -30,6 +31,13 @@ const rankedFailing = cacheBySignature(MAX_CACHED, clockSignature, (scope): read
   return found
     .map((row) => ({ ...row, reach: reach.get(row.asset_id ?? '') ?? -1 }))
     .sort((a, b) => bySeverity(a, b) || b.reach - a.reach || byName(a, b));
+});
+
+const countOthers = cacheBySignature(MAX_CACHED, clockSignature, (scope): OtherSubTests => {
+  const sql = `select count(*) filter (where status = 'PASS') as passed,
+      count(*) filter (where status is not 'PASS') as without_verdict
+    from test_status where ${seen(scope, 'asset_id')}`;
+  return selectOne<OtherSubTests>(scope, sql);
 });
 
 type SubTestKey = Pick<FailingSubTest, 'test_id' | 'sub_test_unique_id'>;

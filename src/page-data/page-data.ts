@@ -84,7 +84,16 @@ export interface StreamTrust {
 export interface FailingNow {
   /** All failing sub-tests that the reader sees. */
   readonly total: number;
+  /** Null if one fails. */
+  readonly others: OtherSubTests | null;
   readonly rows: readonly FailingSubTest[];
+}
+
+/** The sub-tests that the reader sees and that do not fail. A test that never ran counts as one. */
+export interface OtherSubTests {
+  readonly passed: number;
+  /** Skipped, without data, of an unknown status, or without a result. */
+  readonly without_verdict: number;
 }
 
 /** The assets downstream of an asset, and how many of them are BI assets. */

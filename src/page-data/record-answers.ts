@@ -84,10 +84,10 @@ function recordEnvironment(
 
 /** The failing sub-tests, in the pages that the page requests. */
 function failingParts(scope: PageScope): FailingNow[] {
-  const { total, rows } = failingNow(scope, { limit: MAX_FAILING, offset: 0 });
+  const { rows, ...counts } = failingNow(scope, { limit: MAX_FAILING, offset: 0 });
   const parts = Math.max(1, Math.ceil(rows.length / DEFAULT_PARAMETERS.limit));
   return Array.from({ length: parts }, (_, i) => ({
-    total,
+    ...counts,
     rows: rows.slice(i * DEFAULT_PARAMETERS.limit, (i + 1) * DEFAULT_PARAMETERS.limit),
   }));
 }

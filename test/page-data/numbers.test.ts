@@ -58,6 +58,31 @@ describe('the tests in an asset’s details', () => {
   });
 });
 
+describe('the tests that do not fail', () => {
+  const others = (fill: (writing: MirrorFile) => void) =>
+    withAsset(fill).seen((scope) => failingNow(scope, WHOLE)).others;
+
+  test('are counted by whether they passed or have no verdict, whatever the reason', () => {
+    const found = others((writing) => {
+      fillResults(writing, 'judged', ['PASS', 'PASS', 'SKIPPED', 'NO_DATA', 'ODD']);
+      fillResults(writing, 'never ran', []);
+      fillResults(writing, 'off', ['PASS']);
+      writing.connection.exec("update tests set disabled = 1 where id = 'off'");
+    });
+    expect(found).toEqual({ passed: 2, without_verdict: 4 });
+  });
+
+  test('are not counted while one fails', () => {
+    expect(others((writing) => fillResults(writing, 'one', ['PASS', 'WARN']))).toBeNull();
+  });
+
+  test('are those that the reader sees', () => {
+    const { seen } = withAsset((writing) => fillResults(writing, 'one', ['PASS']));
+    const limit = { ids: "(select v.id from assets v where v.id = 'other')", values: {} };
+    expect(seen((scope) => failingNow({ ...scope, limit }, WHOLE)).others).toEqual({ passed: 0, without_verdict: 0 });
+  });
+});
+
 describe('assetColumns', () => {
   const parts = (names: readonly string[], fill: (writing: MirrorFile) => void = () => undefined) =>
     withAsset((writing) => {

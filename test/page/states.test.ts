@@ -22,6 +22,26 @@ async function open(replies: FixtureReplies = {}, path = '', options: TabOptions
   return { ...opened, server };
 }
 
+describe('the answer if no test fails', () => {
+  test.each([
+    ['good', 3, 0, 'No test fails: the latest result of every test that you can see is PASS.'],
+    ['good', 3, 1, 'No test fails; 1 test has no verdict, because it was skipped, had no data or never ran.'],
+    [
+      'neutral',
+      0,
+      2,
+      'No test fails, but none has passed either: 2 tests have no verdict, because they were skipped, had no data or never ran.',
+    ],
+    ['neutral', 0, 0, 'No test fails: you can see no enabled test here.'],
+  ])('it is %s with %i passed tests and %i without a verdict', async (level, passed, without_verdict, text) => {
+    const body = failingNow([], { passed, without_verdict });
+    const { page } = await open({ 'environments/prod/failing': { body } }, '#/failing?env=prod');
+    const answer = page.locator('main .notice');
+    expect(await answer.innerText()).toContain(text);
+    expect(await answer.getAttribute('class')).toContain(level);
+  });
+});
+
 describe('the token of the page', () => {
   test('the page prompts for a token when the server requires one, keeps it in the tab and sends it as a bearer token', async () => {
     const { page, server } = await open({ mirror: refusal(401, 'no token') });

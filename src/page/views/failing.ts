@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import type { FailingNow, FailingSubTest } from '../../page-data/page-data.ts';
+import type { FailingNow, FailingSubTest, OtherSubTests } from '../../page-data/page-data.ts';
 import { countOf, formatCount } from '../format.ts';
 import { html } from '../html.ts';
 import { changeValues } from '../navigation.ts';
@@ -25,7 +25,7 @@ function failingNow(failing: FailingNow, env: string, values: ViewFrame['values'
   const { total, rows } = failing;
   const wanted = (values['has'] ?? '').toLowerCase();
   const shown = rows.filter((row) => wanted === '' || textOf(row).includes(wanted));
-  if (total === 0) return notice('good', 'Nothing: the latest result of every test that you can see is good.');
+  if (failing.others !== null) return nothingFails(failing.others);
   return html`<div>
     ${notice('bad', answerOf(failing, firstRow(values) === 0))}
     <label class="filter">Show rows that contain <input type="search" value=${values['has'] ?? ''} placeholder="a name, an owner, a status"
@@ -40,6 +40,19 @@ function failingNow(failing: FailingNow, env: string, values: ViewFrame['values'
     ${pager(firstRow(values), rows.length, total)}
   </div>`;
 }
+
+function nothingFails({ passed, without_verdict: undecided }: OtherSubTests): VNode {
+  if (passed + undecided === 0) return notice('neutral', 'No test fails: you can see no enabled test here.');
+  if (passed === 0)
+    return notice('neutral', `No test fails, but none has passed either: ${withoutVerdict(undecided)}.`);
+  if (undecided > 0) return notice('good', `No test fails; ${withoutVerdict(undecided)}.`);
+  return notice('good', 'No test fails: the latest result of every test that you can see is PASS.');
+}
+
+const withoutVerdict = (count: number): string =>
+  count === 1
+    ? '1 test has no verdict, because it was skipped, had no data or never ran'
+    : `${formatCount(count)} tests have no verdict, because they were skipped, had no data or never ran`;
 
 function answerOf({ total, rows }: FailingNow, isFirstPage: boolean): string {
   const what = total === 1 ? '1 test fails' : `${formatCount(total)} tests fail`;
