@@ -468,7 +468,9 @@ FROM (
     GROUP BY x.env_id, day, x.status
   )
   GROUP BY env_id, day
-) d LEFT JOIN environments v ON v.id = d.env_id;--> statement-breakpoint
+) d LEFT JOIN environments v ON v.id = d.env_id
+LEFT JOIN pruned_history p ON p.env_id = d.env_id AND p.history = 'test_executions' AND p.action = 'delete'
+WHERE COALESCE(d.day >= CAST(substr(COALESCE(p.pruning_before, p.complete_before), 1, 10) AS TEXT), true);--> statement-breakpoint
 CREATE VIEW `test_runs_daily_by_owner` AS SELECT d.env_id, v.name AS env_name, d.owner, d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
   d.error_count, d.other_count,
   CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
@@ -497,7 +499,9 @@ FROM (
     GROUP BY x.env_id, owner, day, x.status
   )
   GROUP BY env_id, owner, day
-) d LEFT JOIN environments v ON v.id = d.env_id;--> statement-breakpoint
+) d LEFT JOIN environments v ON v.id = d.env_id
+LEFT JOIN pruned_history p ON p.env_id = d.env_id AND p.history = 'test_executions' AND p.action = 'delete'
+WHERE COALESCE(d.day >= CAST(substr(COALESCE(p.pruning_before, p.complete_before), 1, 10) AS TEXT), true);--> statement-breakpoint
 CREATE VIEW `test_runs_daily_by_schema` AS SELECT d.env_id, v.name AS env_name, d.db_name, d.schema_name, d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
   d.error_count, d.other_count,
   CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
@@ -512,7 +516,9 @@ FROM (
     GROUP BY x.env_id, db_name, schema_name, day, x.status
   )
   GROUP BY env_id, db_name, schema_name, day
-) d LEFT JOIN environments v ON v.id = d.env_id;--> statement-breakpoint
+) d LEFT JOIN environments v ON v.id = d.env_id
+LEFT JOIN pruned_history p ON p.env_id = d.env_id AND p.history = 'test_executions' AND p.action = 'delete'
+WHERE COALESCE(d.day >= CAST(substr(COALESCE(p.pruning_before, p.complete_before), 1, 10) AS TEXT), true);--> statement-breakpoint
 CREATE VIEW `test_runs_daily_by_tag` AS SELECT d.env_id, v.name AS env_name, d.tag, d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
   d.error_count, d.other_count,
   CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
@@ -540,7 +546,9 @@ FROM (
     GROUP BY x.env_id, tag, day, x.status
   )
   GROUP BY env_id, tag, day
-) d LEFT JOIN environments v ON v.id = d.env_id;--> statement-breakpoint
+) d LEFT JOIN environments v ON v.id = d.env_id
+LEFT JOIN pruned_history p ON p.env_id = d.env_id AND p.history = 'test_executions' AND p.action = 'delete'
+WHERE COALESCE(d.day >= CAST(substr(COALESCE(p.pruning_before, p.complete_before), 1, 10) AS TEXT), true);--> statement-breakpoint
 CREATE VIEW `test_runs_daily_by_test_type` AS SELECT d.env_id, v.name AS env_name, d.test_type, d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
   d.error_count, d.other_count,
   CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
@@ -555,7 +563,9 @@ FROM (
     GROUP BY x.env_id, test_type, day, x.status
   )
   GROUP BY env_id, test_type, day
-) d LEFT JOIN environments v ON v.id = d.env_id;--> statement-breakpoint
+) d LEFT JOIN environments v ON v.id = d.env_id
+LEFT JOIN pruned_history p ON p.env_id = d.env_id AND p.history = 'test_executions' AND p.action = 'delete'
+WHERE COALESCE(d.day >= CAST(substr(COALESCE(p.pruning_before, p.complete_before), 1, 10) AS TEXT), true);--> statement-breakpoint
 CREATE VIEW `failing_tests` AS SELECT * FROM test_status WHERE status IN ('WARN', 'FAIL', 'ERROR');--> statement-breakpoint
 CREATE VIEW `live_tests` AS SELECT t.env_id, v.name AS env_name, t.id, t.name, t.test_type, t.definition_type, t.source_type, t.severity,
   t.disabled, t.asset_id, a.name AS asset_name, t.column_name, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type

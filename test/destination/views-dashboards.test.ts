@@ -93,6 +93,42 @@ describe('the views of daily runs', () => {
   });
 });
 
+describe('the views of daily runs after a pruning', () => {
+  const VIEWS = ['', '_by_owner', '_by_tag', '_by_test_type', '_by_schema'].map((by) => `test_runs_daily${by}`);
+  const days = () => VIEWS.map((view) => pluck(`SELECT DISTINCT day FROM ${view} ORDER BY 1`));
+  const pruned = (times: object, env_id = 'e') => {
+    const row = { env_id, history: 'test_executions', action: 'delete', pruned_through: '', row_count: 5 };
+    run('DELETE FROM pruned_history');
+    add('pruned_history', { ...row, ...times });
+  };
+
+  beforeEach(() => {
+    // What a pruning leaves: the first run of an incident that still lasts.
+    add('test_executions', {
+      ...{ id: 'first', test_id: 't', sub_test_unique_id: 's', sub_type: 'rows', status: 'FAIL', duration_seconds: 1 },
+      start_time: '2026-11-01T08:00:00.000000Z',
+    });
+    runsOf('t', ['PASS', 'FAIL']);
+  });
+
+  test('they leave out the days whose runs were pruned, also while a pruning goes on', () => {
+    const [all, left] = [['2026-11-01', '2026-11-20'], ['2026-11-20']];
+    expect(days()).toEqual(VIEWS.map(() => all));
+    pruned({ complete_before: '2026-11-20T00:00:00.000000Z' });
+    expect(days()).toEqual(VIEWS.map(() => left));
+    pruned({ complete_before: '2026-10-01T00:00:00.000000Z', pruning_before: '2026-11-02T00:00:00.000000Z' });
+    expect(days()).toEqual(VIEWS.map(() => left));
+  });
+
+  test('a pruning of another environment or history leaves out nothing', () => {
+    const times = { complete_before: '2026-11-20T00:00:00.000000Z' };
+    for (const other of [() => pruned(times, 'f'), () => pruned({ ...times, history: 'asset_health_score_history' })]) {
+      other();
+      expect(days()[0]).toEqual(['2026-11-01', '2026-11-20']);
+    }
+  });
+});
+
 describe('the views of incidents', () => {
   test('an incident has the owners of its test and asset, and the hours to resolve it once resolved', () => {
     runsOf('t', ['FAIL', 'FAIL', 'PASS', 'WARN', 'FAIL']);

@@ -58,6 +58,10 @@ export function fillNastyMirror(add: AddRow, seed: number): void {
     ['f', 'ÄÖ'],
   ] as const)
     add('environments', { id, name, cron: '0 * * * *', last_synced_at: timeOrNone(), mirrored_at: time() });
+  add('pruned_history', {
+    ...{ env_id: 'f', history: 'test_executions', action: 'delete', complete_before: instant(START_MS + DAY_MS) },
+    ...{ pruned_through: '', row_count: 1, mirrored_at: time() },
+  });
   for (const env_id of ['e', 'f', 'unlisted']) {
     add('mirror_environments', {
       env_id,
