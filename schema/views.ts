@@ -183,10 +183,12 @@ export const healthDaily = view('health_daily', {
     dimension: dimensionOrTotal(),
     day: day('the UTC day'),
     score: real('the score of the last hour of the day'),
-    mean_score: real('the mean of all hours of the day that the mirror has seen'),
+    mean_score: real(
+      'the mean of the hours of the day that the mirror has: once scores are thinned, only the last one',
+    ),
     test_count: integer('number of test results in the last hour'),
-    bucket_count: integer('number of hours seen'),
-    last_bucket_at: time('the last hour seen'),
+    bucket_count: integer('number of these hours'),
+    last_bucket_at: time('the last of them'),
   },
   select: (d) => d.healthDaily,
 });
