@@ -160,6 +160,17 @@ describe('an export to object storage', () => {
     expect(foreign.filter((path) => !store.objects.has(path))).toEqual([]);
   });
 
+  test('the empty objects that stand for folders are left alone, and an object with content is not one of them', async () => {
+    const [mirror, store, foreign] = [smallMirror(), createMemoryStore(), createMemoryStore()];
+    for (const folder of ['', 'assets/']) await store.write(folder, Buffer.from(''), null);
+    await exportToBucket(mirror, store, { tables: ['assets'] });
+    await verifyBucket(mirror, store);
+    expect(brokenObjects(store)).toEqual([]);
+    expect([...store.objects.keys()]).toEqual(expect.arrayContaining(['', 'assets/', 'manifest.json']));
+    await foreign.write('assets/', Buffer.from('content'), null);
+    await expect(exportToBucket(mirror, foreign)).rejects.toThrow('contains objects that are not an export');
+  });
+
   test('no name of an object reaches beyond the temporary folder', async () => {
     const [mirror, store, outside] = [smallMirror(), createMemoryStore(), folder()];
     await exportToBucket(mirror, store, { tables: ['assets'] });

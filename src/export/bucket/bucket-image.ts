@@ -110,7 +110,7 @@ async function makeImage(
 }
 
 async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject>> {
-  const listed = await store.list();
+  const listed = (await store.list()).filter((object) => !isFolderMarker(object));
   const objects = new Map(listed.filter(({ path }) => isOfExport(path)).map((object) => [object.path, object]));
   if (!objects.has(MANIFEST_NAME) && objects.size < listed.length)
     throw new SyncError(
@@ -119,6 +119,9 @@ async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject
     );
   return objects;
 }
+
+/** The AWS console makes an empty object for a folder; a prefix with nothing else in it is empty. */
+const isFolderMarker = ({ path, bytes }: StoredObject): boolean => bytes === 0 && (path === '' || path.endsWith('/'));
 
 /** Anything else under the prefix is left alone: it must not get a name in a file system. */
 function isOfExport(path: string): boolean {
