@@ -41,7 +41,8 @@ export const SQLITE: BiDialect = {
 export const postgresqlIn = (schema: string): BiDialect => ({
   name: 'postgresql',
   ...AS_STORED,
-  relation: (name) => `${schema}.${name}`,
+  // A schema may be a reserved word, such as `order`.
+  relation: (name) => `"${schema}".${name}`,
   dayOf: (time) => `(${time} at time zone 'UTC')::date`,
   hoursSince: (instant) => `extract(epoch from now() - ${instant}) / 3600`,
   daysAgo: (days) => `((now() at time zone 'UTC')::date - ${days})`,

@@ -6,6 +6,9 @@ import { TABLES } from '../support/compare-mirrors.ts';
 import { pgliteConnection } from '../support/pglite-mirror.ts';
 import type { Database } from './tool-queries.ts';
 
+/** A reserved word, which SQL has to quote. */
+export const SCHEMA = 'order';
+
 /** The same mirror in a file and in PostgreSQL. */
 export interface BothMirrors {
   ask(database: Database, sql: string): Promise<readonly Row[]>;
@@ -15,13 +18,13 @@ export interface BothMirrors {
 /** In PostgreSQL it is asked as a role that may only read, without a search path, in a time zone far from UTC. */
 export async function startBothMirrors(file: MirrorFile): Promise<BothMirrors> {
   const postgres = await pgliteConnection();
-  await migratePostgres(postgres, 'dq');
+  await migratePostgres(postgres, SCHEMA);
   await copyTables(file, postgres);
   for (const sql of [
     'analyze',
     'create role bi',
-    'grant usage on schema dq to bi',
-    'grant select on all tables in schema dq to bi',
+    `grant usage on schema "${SCHEMA}" to bi`,
+    `grant select on all tables in schema "${SCHEMA}" to bi`,
     'set role bi',
     "set search_path to ''",
     "set timezone = 'Pacific/Kiritimati'",
@@ -45,7 +48,7 @@ const ROWS_PER_INSERT = 5000;
 
 async function copyTables({ connection }: MirrorFile, postgres: PostgresConnection): Promise<void> {
   const described = await postgres.query(
-    "select table_name, column_name, data_type from information_schema.columns where table_schema = 'dq'",
+    `select table_name, column_name, data_type from information_schema.columns where table_schema = '${SCHEMA}'`,
   );
   const types = new Map(described.rows.map((row) => [`${row['table_name']}.${row['column_name']}`, row['data_type']]));
   for (const { name, columns } of TABLES) {
@@ -55,7 +58,7 @@ async function copyTables({ connection }: MirrorFile, postgres: PostgresConnecti
     const rows = connection.prepare(`select ${named} from "${name}"`).all();
     for (let i = 0; i < rows.length; i += ROWS_PER_INSERT)
       await postgres.query(
-        `insert into dq."${name}" (${named}) select ${typed} from json_to_recordset($1::json) as r (${texts})`,
+        `insert into "${SCHEMA}"."${name}" (${named}) select ${typed} from json_to_recordset($1::json) as r (${texts})`,
         [JSON.stringify(rows.slice(i, i + ROWS_PER_INSERT))],
       );
   }

@@ -4,7 +4,7 @@ import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { DATASETS } from '../../src/bi/datasets.ts';
 import { answerColumnsOf } from '../../src/bi/query.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { type BothMirrors, startBothMirrors } from './both-mirrors.ts';
+import { type BothMirrors, SCHEMA, startBothMirrors } from './both-mirrors.ts';
 import { contentOf, filesOf } from './setup.ts';
 import { day, fillSmallMirror } from './small-mirror.ts';
 import { type Choice, type Database, grafanaQueries, metabaseQueries } from './tool-queries.ts';
@@ -196,7 +196,7 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
 
 describe.each([
   ['sqlite', '/data/obsync.db'],
-  ['postgresql', 'postgres://bi@localhost/warehouse?schema=dq'],
+  ['postgresql', `postgres://bi@localhost/warehouse?schema=${SCHEMA}`],
 ] as const)('the rules for alerts of Grafana over %s', (database, db) => {
   test.each([
     // Its last run has just ended, whether or not it read anything.

@@ -8,10 +8,10 @@ import { placesOf, TABS } from '../../src/bi/layout.ts';
 import { answerColumnsOf, chartSql } from '../../src/bi/query.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import { folder, obsync } from '../cli/setup.ts';
-import { type BothMirrors, startBothMirrors } from './both-mirrors.ts';
+import { type BothMirrors, SCHEMA, startBothMirrors } from './both-mirrors.ts';
 import { type Choice, grafanaQueries, metabaseQueries } from './tool-queries.ts';
 
-const POSTGRESQL = postgresqlIn('dq');
+const POSTGRESQL = postgresqlIn(SCHEMA);
 
 /** Every chart with its id and query. */
 function queries(dialect: BiDialect) {

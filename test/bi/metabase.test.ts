@@ -8,6 +8,7 @@ import { DASHBOARD, TABS } from '../../src/bi/layout.ts';
 import { answerColumnsOf } from '../../src/bi/query.ts';
 import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
 import { folder, NODE, obsync } from '../cli/setup.ts';
+import { SCHEMA } from './both-mirrors.ts';
 import { API_KEY, type MetabaseServer, startMetabase } from './metabase-server.ts';
 import { METABASE_INPUT, METABASE_QUESTIONS, type MetabaseQuestion } from './tool-queries.ts';
 
@@ -22,7 +23,7 @@ let metabase: MetabaseServer;
 
 beforeAll(async () => {
   to = join(folder(), 'metabase');
-  const db = 'postgres://bi@db.example.com/warehouse?schema=dq&sslmode=disable';
+  const db = `postgres://bi@db.example.com/warehouse?schema=${SCHEMA}&sslmode=disable`;
   expect(await obsync(['bi', 'metabase', '--db', db, '--to', to])).toMatchObject({ code: 0 });
 });
 
@@ -231,7 +232,7 @@ describe('the script for Metabase', () => {
     expect(metabase.cards).toMatchObject(
       QUESTIONS.map(({ sql }) => ({ dataset_query: { database: 6, native: { query: sql.postgres } } })),
     );
-    for (const { sql } of QUESTIONS) expect(sql.postgres).toContain(' dq.');
+    for (const { sql } of QUESTIONS) expect(sql.postgres).toContain(` "${SCHEMA}".`);
   });
 
   test.each([

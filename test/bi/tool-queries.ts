@@ -1,3 +1,4 @@
+import { SCHEMA } from './both-mirrors.ts';
 import { contentOf, filesOf } from './setup.ts';
 
 /** What a reader chose on a dashboard. Times are instants; Metabase takes their UTC days. */
@@ -16,7 +17,7 @@ export type Database = 'sqlite' | 'postgresql';
 /** Where the files expect the mirror of each kind. */
 const MIRRORS: Readonly<Record<Database, string>> = {
   sqlite: '/data/obsync.db',
-  postgresql: 'postgres://bi@db.example.com/warehouse?schema=dq',
+  postgresql: `postgres://bi@db.example.com/warehouse?schema=${SCHEMA}`,
 };
 
 /** The queries of a tool's charts by title, as the tool sends them. */
