@@ -1,7 +1,6 @@
 import { lineageOf, rankByReach } from './asset-graph.ts';
 import type { PageRange } from './failing-now.ts';
 import { elementsOf } from './labels.ts';
-import { liveRowsIn } from './live-rows.ts';
 import type { ReachCount, UntestedTable, UntestedTables } from './page-data.ts';
 import { type PageScope, seen, selectCount, selectOne, selectRows, selectTexts } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
@@ -60,26 +59,14 @@ const countTestedColumns = cacheBySignature(8, feedSignature('columns'), (scope,
   return selectOne<{ count: number }>(scope, sql, { names }).count;
 });
 
-/** The live columns of live tables. */
-const columnsOf = cacheBySignature(8, feedSignature('assets', 'columns'), (scope) =>
-  scope.limit === null ? countAllColumns(scope) : countSeenColumns(scope),
-);
-
-/** All live columns less those of other assets, which are few. */
-function countAllColumns(scope: PageScope): number {
-  const others = `from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
-    where a.env_id = @env and (a.deleted_at is not null or +a.kind <> 'table') and c.deleted_at is null`;
-  return liveRowsIn(scope, { table: 'columns' }) - selectCount(scope, others);
-}
-
-/** All columns less the deleted ones; an index counts both. */
-function countSeenColumns(scope: PageScope): number {
+/** The live columns of live tables: all columns less the deleted ones, because an index counts both. */
+const columnsOf = cacheBySignature(8, feedSignature('assets', 'columns'), (scope): number => {
   const all = `from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
     where a.deleted_at is null and a.kind = 'table' and ${seen(scope, 'a.id', 'a.env_id')}`;
   const deleted = `from columns c cross join assets a on a.env_id = c.env_id and a.id = +c.asset_id
     where c.deleted_at is not null and a.deleted_at is null and a.kind = 'table' and ${seen(scope, 'a.id', 'c.env_id')}`;
   return selectCount(scope, all) - selectCount(scope, deleted);
-}
+});
 
 type TableDetail = Omit<UntestedTable, 'asset' | 'owners' | keyof ReachCount> & Omit<UntestedTable['asset'], 'kind'>;
 

@@ -116,6 +116,17 @@ describe('assetColumns', () => {
     expect([column_count, tested_column_count]).toEqual([1, 1]);
   });
 
+  test('only columns of live tables are counted, not those of an asset that the mirror does not have', () => {
+    const { seen } = parts(['one'], ({ db }) => {
+      insert(db, assets, asset('no kind', { kind: null }), asset('board', { kind: 'bi' }));
+      insert(db, assets, asset('gone', { deleted_at: NOW, deletion: 'absent' }));
+      for (const asset_id of ['no kind', 'board', 'gone', 'unseen', null])
+        insert(db, columns, column(`${asset_id}:a`, { asset_id, name: 'a' }));
+      insert(db, columns, column('x:b', { asset_id: 'x', deleted_at: NOW, deletion: 'absent' }));
+    });
+    expect(seen((scope) => untestedTables(scope, { ...WHOLE, all: true })).column_count).toBe(1);
+  });
+
   test('columns are returned 200 at a time, but all are counted', () => {
     const { seen } = parts(numbered(201));
     const part = (offset: number) => seen((scope) => assetColumns(scope, { assetId: 'x', offset }));
