@@ -46,7 +46,7 @@ const TYPES: Readonly<Record<ColumnKind, ColumnType>> = {
   json: 'json',
 };
 
-/** Every mirrored table, those that say how fresh each environment is and what was pruned of it, and every view. */
+/** Every mirrored table, those with each environment's clock and what was pruned of it, and every view. */
 export const EXPORT_RELATIONS: readonly ExportRelation[] = [
   ...[...MIRRORED_TABLES, mirrorEnvironments, prunedHistory]
     .map(descriptionOf)
