@@ -39,7 +39,9 @@ export async function followReplica(
       try {
         source ??= await openReplicaSource();
         const atMs = Date.now();
-        onProgress({ type: 'refreshed', ...(await refreshReplica(source, place, { signal })), atMs });
+        // A refresh doesn't read unchanged pages, and a server that finds one damaged asks for a restart.
+        const checksFile = refreshes === 0;
+        onProgress({ type: 'refreshed', ...(await refreshReplica(source, place, { signal, checksFile })), atMs });
         failures = 0;
       } catch (error) {
         // After a failed statement the server refuses all others of its transaction.

@@ -24,6 +24,8 @@ export interface RefreshOptions {
   readonly signal: AbortSignal;
   /** Whether to read every row again, even rows that have changed without a commit of obsync. */
   readonly readsAll?: boolean;
+  /** Whether to look for damage in the whole file first. It takes about a second per GB. */
+  readonly checksFile?: boolean;
 }
 
 /**
@@ -38,7 +40,7 @@ export async function refreshReplica(
   const lock = await lockWhenFree(place.path, options.signal);
   try {
     try {
-      return await refresh(source, () => openReplicaFile(place), options);
+      return await refresh(source, () => openReplicaFile(place, options.checksFile ?? false), options);
     } catch (error) {
       if (!isDamage(error)) throw error;
       return await refresh(source, () => startReplica(place.path), options);

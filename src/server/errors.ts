@@ -87,12 +87,12 @@ export const overloaded = () =>
 export const mirrorReplaced = () =>
   httpError(503, 'mirror_replaced', 'The mirror file was replaced, overwritten or removed: restart the server');
 
-export const mirrorDamaged = () =>
-  httpError(
-    503,
-    'mirror_damaged',
-    'The mirror file is damaged: restore it from a backup, or move it away and sync again, then restart the server',
-  );
+export function mirrorDamaged(isReplica: boolean, cause: unknown): Error {
+  const message = isReplica
+    ? 'The replica of the mirror is damaged: restart the server, which makes it again'
+    : 'The mirror file is damaged: restore it from a backup, or move it away and sync again, then restart the server';
+  return Object.assign(httpError(503, 'mirror_damaged', message), { cause });
+}
 
 /** Only logged: the client is gone. */
 export const clientGone = () => httpError(499, 'client_gone', 'The client closed the connection');

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { SYNC_TIMES } from '../metrics/measurements.ts';
 import { mirrorHealth } from '../metrics/mirror-health.ts';
-import { httpErrorParts, mirrorDamaged, unprocessable } from './errors.ts';
+import { httpErrorParts, unprocessable } from './errors.ts';
 import { type MirrorReads, readRows } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
 
@@ -28,11 +28,10 @@ function maxAgeOf(given: unknown): number | null {
  * older.
  */
 export function addHealth(server: FastifyInstance, { reads, nowMs, lagSeconds }: HealthOptions): NoteError {
-  const damaged = mirrorDamaged();
-  let isDamaged = false;
+  let damage: Error | null = null;
   server.get<{ Querystring: { max_age?: unknown } }>('/healthz', { schema: { hide: true } }, (request, reply) => {
     setDateHeader(reply, reads.state());
-    if (isDamaged) throw damaged;
+    if (damage !== null) throw damage;
     const maxSeconds = maxAgeOf(request.query.max_age);
     const times = reads.read((view) => readRows(view, SYNC_TIMES));
     const answer = mirrorHealth(times, nowMs(), maxSeconds);
@@ -40,8 +39,8 @@ export function addHealth(server: FastifyInstance, { reads, nowMs, lagSeconds }:
     return lagSeconds === undefined ? answer : { ...answer, replica_lag_seconds: lagSeconds(nowMs()) };
   });
   return (error, log) => {
-    if (isDamaged || httpErrorParts(error)?.code !== damaged.code) return;
-    isDamaged = true;
-    log.error(damaged.message);
+    if (damage !== null || httpErrorParts(error)?.code !== 'mirror_damaged') return;
+    damage = error as Error;
+    log.error(damage.message);
   };
 }

@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
-import { isDamage, type MirrorFile } from '../destination/sqlite/open.ts';
+import { isDamage, isReplica, type MirrorFile } from '../destination/sqlite/open.ts';
 import type { RowsOf } from '../metrics/measurements.ts';
 import type { PageReads } from '../page-data/page-scope.ts';
 import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
@@ -44,6 +44,7 @@ export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 /** `cursorKey` is used while the mirror has no key. */
 export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
   connection.exec(CREATE_VISIBILITY_TABLES);
+  const withDamageErrors = damageErrors(isReplica(connection));
   const currentState = createStateReader(
     connection,
     {
@@ -68,13 +69,15 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   };
 }
 
-/** Runs a read of the mirror. @throws HttpError 503 if the file is damaged; otherwise what the read throws */
-function withDamageErrors<Found>(read: () => Found): Found {
-  try {
-    return read();
-  } catch (error) {
-    throw isDamage(error) ? mirrorDamaged() : error;
-  }
+/** Runs reads of the mirror, which throw HttpError 503 if the file is damaged. */
+function damageErrors(ofReplica: boolean) {
+  return <Found>(read: () => Found): Found => {
+    try {
+      return read();
+    } catch (error) {
+      throw isDamage(error) ? mirrorDamaged(ofReplica, error) : error;
+    }
+  };
 }
 
 /** The rows of each statement, from one state of the mirror. */

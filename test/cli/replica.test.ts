@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copy, exportMirror } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
+import { damageTable } from '../support/damage-table.ts';
 import { allRows } from '../support/filled-mirror.ts';
 import { type TestSchema, testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
@@ -133,6 +134,19 @@ describe('obsync copy --follow', () => {
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('m.db is a file, which needs no replica') });
     expect(existsSync(join(cwd, 'replica.db'))).toBe(false);
   });
+});
+
+test('a report that finds its replica damaged says to run it again, which makes the replica again', async () => {
+  const cwd = folder();
+  const report = () =>
+    obsync(['report', '--to', 'page.html', '--replica', 'replica.db'], { cwd, env: { OBSYNC_DB: schema.url } });
+  expect(await report()).toMatchObject({ code: 0 });
+  damageTable(join(cwd, 'replica.db'), 'assets');
+  expect(await report()).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('replica.db, the replica of the mirror, was damaged: run again'),
+  });
+  expect(await report()).toMatchObject({ code: 0 });
 });
 
 test('exports through a replica that was refreshed have the same bytes as one of a new copy', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { copyMirror } from '../../src/destination/copy-mirror.ts';
+import { followReplica, type ReplicaEvent } from '../../src/destination/follow-replica.ts';
 import { withMirrorFile } from '../../src/destination/mirror-file.ts';
 import type { MirrorStore } from '../../src/destination/mirror-store.ts';
 import { type RefreshReport, refreshReplica } from '../../src/destination/refresh-replica.ts';
@@ -11,6 +12,7 @@ import { openForReading, openForWriting } from '../../src/destination/sqlite/ope
 import { loadStore } from '../../src/destination/stores.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { takeLock } from '../../state/lock.ts';
+import { damageTable } from '../support/damage-table.ts';
 import { allRows, fillAllTables } from '../support/filled-mirror.ts';
 import { type TestSchema, testSchema } from '../support/postgres.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -158,6 +160,22 @@ describe('a replica of a mirror in PostgreSQL', () => {
     expect(await refresh()).toMatchObject({ isWhole: true });
     await expectEqual();
     expect(await refresh()).toEqual({ rows: 0, isWhole: false });
+  });
+
+  test('is made again when a follower starts if a page is damaged that no refresh reads', async () => {
+    await refresh();
+    damageTable(place.path, 'assets');
+    const stop = new AbortController();
+    const events: ReplicaEvent[] = [];
+    await followReplica(await store(schema.url), place.path, {
+      signal: stop.signal,
+      onProgress(event) {
+        events.push(event);
+        stop.abort();
+      },
+    });
+    expect(events).toMatchObject([{ type: 'refreshed', isWhole: true }]);
+    await expectEqual();
   });
 
   test('in the place that obsync chose is made again even if the file is no database', async () => {

@@ -90,7 +90,10 @@ export function interruptTransactions({ connection, ...file }: MirrorFile, happe
     });
   return {
     ...file,
-    connection: { prepare, transaction, exec: (sql: string) => connection.exec(sql) } as unknown as Database.Database,
+    connection: {
+      ...{ prepare, transaction, exec: (sql: string) => connection.exec(sql) },
+      pragma: connection.pragma.bind(connection),
+    } as unknown as Database.Database,
   };
 }
 

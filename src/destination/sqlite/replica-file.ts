@@ -40,10 +40,15 @@ export interface ReplicaPlace {
   readonly isOwn: boolean;
 }
 
-/** Opens a replica, or starts a new one instead of a missing, damaged or outdated one. @throws SyncError `usage` */
-export function openReplicaFile(place: ReplicaPlace): ReplicaFile {
-  refuseNoFolder(place.path);
-  return isCurrent(place) ? openCurrent(place.path) : startReplica(place.path);
+/**
+ * Opens a replica, or starts a new one instead of a missing, damaged or outdated one. Without `isChecked`, only damage to
+ * its first pages is noticed.
+ * @throws SyncError `usage`
+ */
+export function openReplicaFile(place: ReplicaPlace, isChecked: boolean): ReplicaFile {
+  const { path } = place;
+  refuseNoFolder(path);
+  return isCurrent(place) && (!isChecked || isIntact(path)) ? openCurrent(path) : startReplica(path);
 }
 
 /** Starts a new replica, which replaces the file only when it is finished. */
