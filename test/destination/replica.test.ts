@@ -139,6 +139,21 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await expectEqual();
   });
 
+  test.each([
+    ['is not read again as a whole after a run that was refused, whose entry is gone from the log', false],
+    ['is read again as a whole if the mirror lost a run that had joined a cycle, as one that was restored', true],
+  ])('%s', async (_, isLost) => {
+    const mirror = await (await store(schema.url)).open(NEVER);
+    onTestFinished(() => mirror.close());
+    const id = await mirror.state.beginRun(clock(), 'sync');
+    const options = { now: clock(), full: false, fullEvery: 'auto', envIds: [], streams: [], selected: [] };
+    if (isLost) await mirror.state.joinCycle({ id, ...options });
+    await refresh();
+    await mirror.state.forgetRun(id);
+    expect(await refresh()).toMatchObject({ isWhole: isLost });
+    await expectEqual();
+  });
+
   test('of another mirror is read again as a whole', async () => {
     await refresh();
     const other = await filledSchema();

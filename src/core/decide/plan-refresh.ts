@@ -5,7 +5,7 @@ import type { PrunedHistory } from './retention.ts';
 export interface MirrorVersions {
   /** Identifies the mirror: another one after a failover, or after a dump was restored. */
   readonly identity: string;
-  /** The newest run. A mirror that was restored from a backup has lost it, or has another one with its id. */
+  /** The newest run that is not removed if it is refused. A mirror restored from a backup lacks it, or has another one. */
   readonly newestRun: { readonly id: number; readonly nonce: string } | null;
   /** The time of the last commit to each environment (R21). */
   readonly clocks: ReadonlyMap<string, Instant>;

@@ -46,7 +46,7 @@ async function readVersions(connection: ListConnection): Promise<MirrorVersions>
   // Before any row: a row that is committed after its clock was read is read again by the next refresh.
   const clocks = await connection.list('select env_id, mirrored_at from mirror_environments');
   const [[identity] = []] = await connection.list(IDENTITY);
-  const [newest] = await connection.list('select id, nonce from sync_runs order by id desc limit 1');
+  const [newest] = await connection.list(NEWEST_RUN);
   const versions = new Map<string, Map<string, string>>();
   for (const [table, envId, version] of await connection.list(VERSIONS)) {
     const ofTable = versions.get(String(table)) ?? new Map<string, string>();
@@ -59,6 +59,13 @@ async function readVersions(connection: ListConnection): Promise<MirrorVersions>
     versions,
   };
 }
+
+/**
+ * The newest run that stays in the log. A sync that is refused leaves no entry, but until then it is `running` and has
+ * joined no cycle, which sets `full_every`; it writes rows only afterwards.
+ */
+const NEWEST_RUN = `select id, nonce from sync_runs
+  where status <> 'running' or full_every is not null or command <> 'sync' order by id desc limit 1`;
 
 /** A restored dump has tables with other numbers, and a server that took over for another has another timeline. */
 const IDENTITY = `select concat_ws(' ', (select cursor_key from mirror), 'mirror'::regclass::oid,
