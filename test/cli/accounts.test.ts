@@ -225,6 +225,23 @@ describe('obsync accounts', () => {
     expect((await accounts('list')).stdout).toContain('sales');
   });
 
+  const FOREIGN = /contains mine, which obsync did not create/;
+  test.each([
+    ['function obsync_shop.mine', "() returns int language sql as 'select 1'", FOREIGN],
+    ['sequence obsync_shop.mine', '', FOREIGN],
+    ['type obsync_shop.mine', "as enum ('a')", FOREIGN],
+    ['view public.mine', 'as select * from obsync_shop.failing_tests', /such as mine: drop them/],
+    ['materialized view public.mine', "as select obsync_shop.same_json('1', '1')", /such as mine: drop them/],
+  ])('remove --drop of a mirror refuses while there is a %s', async (object, definition, line) => {
+    const { accounts, ask, url } = await setUp();
+    await accounts('add', ...SHOP);
+    await (await openStore(withSchema(url, 'obsync_shop'))).bringUpToDate();
+    await ask(`create ${object} ${definition}`);
+    expect(await accounts('remove', 'shop', '--drop')).toEqual(refusal(line));
+    await ask(`drop ${object}`);
+    expect((await accounts('remove', 'shop', '--drop')).stdout).toContain('removed, with its mirror');
+  });
+
   test('remove --drop keeps a mirror that a process is syncing, and exits 4 (R26)', async () => {
     const { accounts, ask, url } = await setUp();
     await accounts('add', ...SHOP);
