@@ -61,7 +61,7 @@ async function connectTo(options: MirrorOptions, onLost?: (error: Error) => void
 
 /** The same address with another schema. It may contain a password. @throws SyncError `usage` for an invalid schema */
 export function withSchema(address: string, schema: string): string {
-  const [place = '', ...query] = address.split('?');
+  const [place = '', ...query] = address.trim().split('?');
   const others = query
     .join('?')
     .split('&')

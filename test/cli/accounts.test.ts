@@ -264,6 +264,15 @@ describe('obsync accounts', () => {
     expect(all.map(({ account }) => account)).toEqual(names);
   });
 
+  test('a line break after the address of the database, as in a variable read from a file, changes nothing', async () => {
+    const { url } = await setUp();
+    for (const [name, db] of Object.entries({ a: `${url}\n`, b: ` ${url}?application_name=x ` }))
+      expect(await addAccount({ db, name, baseUrl: 'https://x.example', tokenEnv: 'A' })).toMatchObject({
+        account: name,
+      });
+    expect(withSchema(`${url}\n`, 'obsync_shop')).toBe(`${url}?schema=obsync_shop`);
+  });
+
   test('it works behind a pooler in transaction mode', async () => {
     const { url } = await setUp();
     const pooler = await transactionPooler(url);
