@@ -53,7 +53,8 @@ const remove = reportCommand(
 const test = reportCommand(
   (args) => testAccount({ ...mirrorOptions(args), name: nameIn(args) }),
   renderTest,
-  ({ environments, unknown }) => (environments.some(({ wanted }) => wanted) && unknown.length === 0 ? 0 : 1),
+  ({ environments, unknown }) =>
+    environments.some(({ next_run }) => next_run !== null) && unknown.length === 0 ? 0 : 1,
 );
 
 export const accounts = commandOfActions('accounts', { add, list, remove, test });

@@ -100,7 +100,9 @@ const QUEUE_AND_AGES: readonly QueriedGauge[] = [
     sql: `select a.name as account, case when bool_or(e.synced_at is null) then 'Infinity'
         else extract(epoch from now() - min(e.synced_at))::float8 end as value
       from obsync_accounts.accounts a left join obsync_accounts.account_environments e on e.account = a.name
-      where e.due_at is not null or e.env_id is null group by a.name`,
+      where e.due_at is not null or not exists (
+        select 1 from obsync_accounts.account_environments o where o.account = a.name and o.due_at is not null)
+      group by a.name`,
   },
 ];
 

@@ -182,11 +182,15 @@ describe('obsync accounts', () => {
   test('test exits 1 if nothing would be synced, 2 without the token and 3 if it is refused, and never prints the token', async () => {
     const { accounts, env } = await setUp();
     const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
-    const api = await apiServer({ body: [] }, refused);
+    const api = await apiServer({ body: [] }, { body: [{ id: 'e1', name: 'E', cron: null }] }, refused);
     await accounts('add', 'shop', '--base-url', api.url, '--token-env', 'SHOP_TOKEN');
     expect(await accounts('test', 'shop')).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('check the permissions'),
+    });
+    expect(await accounts('test', 'shop')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('never: no cron expression'),
     });
     expect(await accounts('test', 'shop')).toMatchObject({ code: 3, stderr: expect.not.stringContaining(TOKEN) });
     expect(await obsync(['accounts', 'test', 'shop'], { env: { ...env, SHOP_TOKEN: '' } })).toEqual(
