@@ -53,6 +53,9 @@ export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncE
 export function replicaPlace(store: Pick<MirrorStore, 'display'>, replica: string | undefined): ReplicaPlace {
   // SQLite ignores spaces around the name: with them, the lock would be another file's (R26).
   const place = replica === undefined ? ownPlace(store) : { path: replica.trim(), isOwn: false };
+  // An address may contain a password, so no message repeats it.
+  if (/^[a-z][a-z0-9+.-]+:\/|\bpassword\s*=/i.test(place.path))
+    throw new SyncError('usage', 'a replica is a file, not a database: name a file, such as replica.db');
   const fs = networkFileSystemOf(place.path);
   if (fs === null) return place;
   const text = `${place.path}, the replica of the mirror, is on a network file system (${fs}), where SQLite can lose rows`;

@@ -11,7 +11,7 @@ import { allRows } from '../support/filled-mirror.ts';
 import { type TestSchema, testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { SERVE_TOKEN, serving } from './serving.ts';
-import { folder, obsync, start, TOKEN } from './setup.ts';
+import { folder, obsync, refusal, start, TOKEN } from './setup.ts';
 
 let service: Awaited<ReturnType<typeof serveWorld>>;
 let schema: TestSchema;
@@ -134,6 +134,19 @@ describe('obsync copy --follow', () => {
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('m.db is a file, which needs no replica') });
     expect(existsSync(join(cwd, 'replica.db'))).toBe(false);
   });
+});
+
+test('an address instead of the file of a replica is refused, and its password is not printed', async () => {
+  const address = 'postgres://ann:zX9@h/q?sslmode=disable';
+  const env = { OBSYNC_DB: schema.url };
+  const ended = [
+    await obsync(['copy', '--follow'], { env: { ...env, OBSYNC_TO: address } }),
+    await obsync(['report', '--to', 'page.html', '--replica', address], { env }),
+  ];
+  for (const each of ended) {
+    expect(each).toEqual(refusal(/a replica is a file, not a database: name a file, such as replica\.db/));
+    expect(each.stderr).not.toContain('zX9');
+  }
 });
 
 test('a report that finds its replica damaged says to run it again, which makes the replica again', async () => {
