@@ -11,6 +11,12 @@ export type ReplicaEvent =
   /** The replica stays as it is until a later refresh succeeds; the next failures are not reported. */
   | { readonly type: 'failed'; readonly message: string };
 
+/** Where the replica is; by default, in this user's cache folder. */
+export interface FollowedFile {
+  readonly replica?: string | undefined;
+  readonly allowNetworkFs?: boolean | undefined;
+}
+
 export interface FollowWatch {
   readonly signal: AbortSignal;
   onProgress(event: ReplicaEvent): void;
@@ -25,12 +31,12 @@ const [POLL_MS, RETRY_MS] = [1000, 10_000];
  */
 export async function followReplica(
   store: MirrorStore,
-  replica: string | undefined,
+  { replica, allowNetworkFs }: FollowedFile,
   { signal, onProgress }: FollowWatch,
 ): Promise<void> {
   const { openReplicaSource } = store;
   if (openReplicaSource === null) throw needsNoReplica(store);
-  const place = replicaPlace(store, replica);
+  const place = replicaPlace(store, replica, allowNetworkFs);
   const explain = (error: unknown): unknown => store.explain(fileError(place.path, error));
   let [source, failures]: [ReplicaSource | null, number] = [null, 0];
   try {

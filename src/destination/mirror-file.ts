@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { takeLock } from '../../state/lock.ts';
 import { userFolder } from '../../state/user-folder.ts';
 import { closeAfter } from '../core/close-after.ts';
@@ -50,16 +50,24 @@ export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncE
 }
 
 /** @throws SyncError `usage` if there can be no replica */
-export function replicaPlace(store: Pick<MirrorStore, 'display'>, replica: string | undefined): ReplicaPlace {
+export function replicaPlace(
+  store: Pick<MirrorStore, 'display'>,
+  replica: string | undefined,
+  allowNetworkFs = false,
+): ReplicaPlace {
   // SQLite ignores spaces around the name: with them, the lock would be another file's (R26).
   const place = replica === undefined ? ownPlace(store) : { path: replica.trim(), isOwn: false };
   // An address may contain a password, so no message repeats it.
   if (/^[a-z][a-z0-9+.-]+:\/|\bpassword\s*=/i.test(place.path))
     throw new SyncError('usage', 'a replica is a file, not a database: name a file, such as replica.db');
-  const fs = networkFileSystemOf(place.path);
+  const folder = dirname(place.path);
+  if (!existsSync(folder))
+    throw new SyncError('usage', `${folder} does not exist: make the folder, or name another file for the replica`);
+  const fs = allowNetworkFs ? null : networkFileSystemOf(place.path);
   if (fs === null) return place;
   const text = `${place.path}, the replica of the mirror, is on a network file system (${fs}), where SQLite can lose rows`;
-  throw new SyncError('usage', `${text}: name a file on a local disk with --replica, or a folder with XDG_CACHE_HOME`);
+  const otherwise = place.isOwn ? ' with --replica, or a folder with XDG_CACHE_HOME' : '';
+  throw new SyncError('usage', `${text}: name a file on a local disk${otherwise}`);
 }
 
 function ownPlace({ display }: Pick<MirrorStore, 'display'>): ReplicaPlace {

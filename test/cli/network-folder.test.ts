@@ -2,6 +2,7 @@ import fs, { existsSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { replicaPlace } from '../../src/destination/mirror-file.ts';
 import { status, sync } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
@@ -65,6 +66,13 @@ test('with --allow-network-fs they write it, and readers need no permission', as
     expect(await obsync(command, { cwd, env }), command[0]).toMatchObject({ code: 0 });
   expect(existsSync(join(cwd, 'c.db'))).toBe(true);
   expect((await status({ db })).last_run?.status).toBe('done');
+});
+
+test('a replica is refused there too, unless `copy --follow` has --allow-network-fs', () => {
+  const [mirror, path] = [{ display: 'postgres://h/q' }, join(folder(), 'replica.db')];
+  expect(() => replicaPlace(mirror, path)).toThrow(/network file system \(nfs\), .*: name a file on a local disk$/);
+  expect(() => replicaPlace(mirror, undefined)).toThrow(/with --replica, or a folder with XDG_CACHE_HOME$/);
+  expect(replicaPlace(mirror, path, true)).toEqual({ path, isOwn: false });
 });
 
 test('verify without --repair compares a mirror on a network file system, and records its result only if it may write', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -134,6 +134,17 @@ describe('obsync copy --follow', () => {
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('m.db is a file, which needs no replica') });
     expect(existsSync(join(cwd, 'replica.db'))).toBe(false);
   });
+});
+
+test('a file or folder that cannot be used is refused with advice for a replica', async () => {
+  const [cwd, env] = [folder(), { OBSYNC_DB: schema.url }];
+  writeFileSync(join(cwd, 'mine.txt'), 'a text of mine');
+  expect(await obsync(['copy', '--follow', '--to', 'mine.txt'], { cwd, env })).toEqual(
+    refusal(/mine\.txt is not a replica: remove it, or name another file for the replica$/m),
+  );
+  expect(await obsync(['report', '--to', 'page.html', '--replica', 'nowhere/r.db'], { cwd, env })).toEqual(
+    refusal(/nowhere does not exist: make the folder, or name another file for the replica$/m),
+  );
 });
 
 test('an address instead of the file of a replica is refused, and its password is not printed', async () => {

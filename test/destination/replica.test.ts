@@ -182,13 +182,17 @@ describe('a replica of a mirror in PostgreSQL', () => {
     damageTable(place.path, 'assets');
     const stop = new AbortController();
     const events: ReplicaEvent[] = [];
-    await followReplica(await store(schema.url), place.path, {
-      signal: stop.signal,
-      onProgress(event) {
-        events.push(event);
-        stop.abort();
+    await followReplica(
+      await store(schema.url),
+      { replica: place.path },
+      {
+        signal: stop.signal,
+        onProgress(event) {
+          events.push(event);
+          stop.abort();
+        },
       },
-    });
+    );
     expect(events).toMatchObject([{ type: 'refreshed', isWhole: true }]);
     await expectEqual();
   });

@@ -14,9 +14,9 @@ export const OTHER_JOBS: Omit<ThreadJobs, 'sync'> = {
   export: exportOnce,
   verifyExport: (settings, { signal }) => verifyExportOnce(settings, signal),
   copy: async ({ db, to }, watch) => copyMirror(await openStore(db), await openStore(to), watch),
-  async follow({ db, replica }, watch) {
+  async follow({ db, ...file }, watch) {
     const store = await openStore(db);
-    return translateErrors(followReplica(store, replica, watch), store.explain);
+    return translateErrors(followReplica(store, file, watch), store.explain);
   },
   measure: measureMirror,
 };

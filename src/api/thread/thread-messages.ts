@@ -1,6 +1,6 @@
 import type { RecoveryKind } from '../../core/errors.ts';
 import type { CopyEvent, CopyReport } from '../../destination/copy-mirror.ts';
-import type { ReplicaEvent } from '../../destination/follow-replica.ts';
+import type { FollowedFile, ReplicaEvent } from '../../destination/follow-replica.ts';
 import type { Measurements } from '../../metrics/measurements.ts';
 import type { SyncEvent } from '../../settings/options.ts';
 import type { SyncSettings, WorkWatch } from '../../settings/sync-settings.ts';
@@ -23,9 +23,8 @@ export interface ThreadJobs {
 }
 
 /** The address of a mirror, and the file of its replica. */
-export interface FollowSettings {
+export interface FollowSettings extends FollowedFile {
   readonly db: string;
-  readonly replica: string | undefined;
 }
 
 export type ThreadJob = {

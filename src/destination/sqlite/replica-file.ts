@@ -6,7 +6,7 @@ import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables
 import { list, matches, quote } from '../sql/tables.ts';
 import { insertRows, removeFile, startFile } from './copy.ts';
 import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
-import { isDamage, isReplica, MAX_IDLE_LOG_BYTES, mirrorExists, REPLICA_ID, refuseNoFolder } from './open.ts';
+import { isDamage, isReplica, MAX_IDLE_LOG_BYTES, mirrorExists, REPLICA_ID } from './open.ts';
 
 /** A replica during a refresh, in one transaction. */
 export interface ReplicaFile {
@@ -47,7 +47,6 @@ export interface ReplicaPlace {
  */
 export function openReplicaFile(place: ReplicaPlace, isChecked: boolean): ReplicaFile {
   const { path } = place;
-  refuseNoFolder(path);
   return isCurrent(place) && (!isChecked || isIntact(path)) ? openCurrent(path) : startReplica(path);
 }
 
@@ -79,7 +78,7 @@ function isCurrent({ path, isOwn }: ReplicaPlace): boolean {
   })) ?? { isReplica: hasReplicaHeader(path), version: null };
   if (found.isReplica) return found.version === sqliteMigrationTimes().last;
   if (isOwn) return false;
-  throw new SyncError('usage', `${path} is not a replica: remove it, or name another file with --replica`);
+  throw new SyncError('usage', `${path} is not a replica: remove it, or name another file for the replica`);
 }
 
 /** Whether SQLite finds no damage in a file. */
