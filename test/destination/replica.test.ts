@@ -111,6 +111,23 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await expectEqual();
   });
 
+  test('reads only the changed rows of the log of runs, and deletes pruned ones', async () => {
+    const [mode, log] = ["'feed', 'increment', 'done', 0, 0, 0, 0, 0, 0, now(), now()", 'sync_stream_runs'];
+    const columns = 'mode, reason, status, requests, pages, rows_written, rows_deleted, rows_rejected, rows_late';
+    const add = (runs: string) =>
+      schema.ask(`insert into ${log} (run_id, env_id, stream, ${columns}, started_at, ended_at)
+        select run, 'e1', 'assets', ${mode} from ${runs} run`);
+    await add('generate_series(1000, 1999)');
+    await refresh();
+    await add('generate_series(2000, 2001)');
+    await schema.ask(
+      `update ${log} set pages = 7 where run_id = 1998; delete from ${log} where run_id in (1000, 1001)`,
+    );
+    // From run 1998 on.
+    expect(await refresh()).toEqual({ rows: 4, isWhole: false });
+    await expectEqual();
+  });
+
   test('deletes what a pruning removed from a history, and reads no history for it (R17)', async () => {
     await schema.ask(`delete from pruned_history; delete from asset_health_score_history;
       insert into asset_health_score_history (env_id, asset_id, dimension, bucket_at, score, test_count, mirrored_at)

@@ -9,6 +9,8 @@ export interface MirrorVersions {
   readonly newestRun: { readonly id: number; readonly nonce: string } | null;
   /** The time of the last commit to each environment (R21). */
   readonly clocks: ReadonlyMap<string, Instant>;
+  /** The number of a transaction: every earlier one had ended. Null in the state that an older program saved. */
+  readonly allEndedBefore: string | null;
   /** A text per table and environment that changes with any of its rows; `''` stands for a table without environments. */
   readonly versions: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
@@ -27,7 +29,7 @@ export interface RefreshStep {
   readonly table: string;
   /** Null for all rows of the table. */
   readonly envId: string | null;
-  /** Null if every row is read again. */
+  /** Null if every row is read again. For the log of runs, the number of a transaction instead of a time. */
   readonly after: Instant | null;
 }
 
@@ -50,9 +52,21 @@ export function planRefresh(
   const steps = tables.flatMap(({ name, hasEnvironments, isStamped }) => {
     if (isStamped) return changedClocks(name, known.clocks, found.clocks);
     const changed = changedKeys(known.versions.get(name), found.versions.get(name));
-    return changed.map((envId) => ({ table: name, envId: hasEnvironments ? envId : null, after: null }));
+    const after = name === RUN_LOG ? changedSince(known, found) : null;
+    return changed.map((envId) => ({ table: name, envId: hasEnvironments ? envId : null, after }));
   });
   return { isWhole: false, steps };
+}
+
+/** It grows with every run, and its rows have no time of their change. */
+export const RUN_LOG = 'sync_stream_runs';
+
+/** A row has only the lower half of its transaction's number, so numbers that are too far apart can't be compared. */
+function changedSince(
+  { allEndedBefore: then }: MirrorVersions,
+  { allEndedBefore: now }: MirrorVersions,
+): string | null {
+  return then !== null && BigInt(now ?? then) - BigInt(then) < 2n ** 30n ? then : null;
 }
 
 /** A clock never runs backwards (R21), and an environment keeps its clock. */

@@ -1,5 +1,12 @@
-import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
-import { COPIED_TABLES, type CopiedTable, type ReplicaSource, type SourceSnapshot } from '../sql/copied-tables.ts';
+import { type MirrorVersions, RUN_LOG } from '../../core/decide/plan-refresh.ts';
+import {
+  COPIED_TABLES,
+  type CopiedRow,
+  type CopiedTable,
+  type ReplicaSource,
+  type RowSelection,
+  type SourceSnapshot,
+} from '../sql/copied-tables.ts';
 import { quote } from '../sql/tables.ts';
 import { type MirrorName, readRows, refuseOtherVersion } from './copy.ts';
 import { beginIn, type ListConnection } from './open-connection.ts';
@@ -33,7 +40,10 @@ function snapshotOn(connection: ListConnection): SourceSnapshot {
       const [[nonce] = []] = await connection.list('select nonce from sync_runs where id = $1', [runId]);
       return nonce === undefined ? null : String(nonce);
     },
-    rows: (table, selection) => readRows(connection, table, selection),
+    rows(table, { after, ...selection }) {
+      if (table.name === RUN_LOG && after != null) return readLog(connection, table, { after, ...selection });
+      return readRows(connection, table, { after, ...selection });
+    },
     async count({ name }, envId) {
       const [where, values] = envId === null ? ['', []] : [' where env_id = $1', [envId]];
       const [[count] = []] = await connection.list(`select count(*) from ${quote(name)}${where}`, values);
@@ -42,11 +52,30 @@ function snapshotOn(connection: ListConnection): SourceSnapshot {
   };
 }
 
+/** Reads the runs from the first one on whose rows a transaction has written that had not ended before `after`. */
+async function* readLog(
+  connection: ListConnection,
+  table: CopiedTable,
+  { after, ...selection }: RowSelection,
+): AsyncGenerator<readonly CopiedRow[]> {
+  const [[from] = []] = await connection.list(FIRST_CHANGED_RUN, [selection.envId, after]);
+  if (from == null) return;
+  yield* readRows(connection, table, {
+    ...selection,
+    within: { column: 'run_id', from: String(from), before: LAST_RUN },
+  });
+}
+
+/** `xmin` wraps around, and an age compares it with the newest transaction. */
+const FIRST_CHANGED_RUN = `select min(run_id) from ${RUN_LOG} where env_id = $1 and age(xmin) <= age($2::xid8::xid)`;
+const LAST_RUN = String(2n ** 63n - 1n);
+
 async function readVersions(connection: ListConnection): Promise<MirrorVersions> {
   // Before any row: a row that is committed after its clock was read is read again by the next refresh.
   const clocks = await connection.list('select env_id, mirrored_at from mirror_environments');
   const [[identity] = []] = await connection.list(IDENTITY);
   const [newest] = await connection.list(NEWEST_RUN);
+  const [[allEndedBefore] = []] = await connection.list('select pg_snapshot_xmin(pg_current_snapshot())::text');
   const versions = new Map<string, Map<string, string>>();
   for (const [table, envId, version] of await connection.list(VERSIONS)) {
     const ofTable = versions.get(String(table)) ?? new Map<string, string>();
@@ -56,6 +85,7 @@ async function readVersions(connection: ListConnection): Promise<MirrorVersions>
     identity: String(identity),
     newestRun: newest === undefined ? null : { id: Number(newest[0]), nonce: String(newest[1]) },
     clocks: new Map(clocks.map(([envId, at]) => [String(envId), String(at)])),
+    allEndedBefore: String(allEndedBefore),
     versions,
   };
 }

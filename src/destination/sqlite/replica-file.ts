@@ -185,6 +185,7 @@ interface StoredState {
   readonly identity: string;
   readonly newestRun: MirrorVersions['newestRun'];
   readonly clocks: readonly [string, string][];
+  readonly allEndedBefore?: string | null;
   readonly versions: readonly [string, readonly [string, string][]][];
 }
 
@@ -192,19 +193,19 @@ interface StoredState {
 function readState(connection: Database): MirrorVersions | null {
   const text = connection.prepare<[], string>('select state from replica').pluck().get();
   if (text === undefined) return null;
-  const { identity, newestRun, clocks, versions } = JSON.parse(text) as StoredState;
+  const { identity, newestRun, clocks, versions, allEndedBefore = null } = JSON.parse(text) as StoredState;
   return {
     identity,
     newestRun,
+    allEndedBefore,
     clocks: new Map(clocks),
     versions: new Map(versions.map(([table, ofTable]) => [table, new Map(ofTable)])),
   };
 }
 
-function save(connection: Database, { identity, newestRun, clocks, versions }: MirrorVersions): void {
+function save(connection: Database, { clocks, versions, ...rest }: MirrorVersions): void {
   const state: StoredState = {
-    identity,
-    newestRun,
+    ...rest,
     clocks: [...clocks],
     versions: [...versions].map(([table, ofTable]) => [table, [...ofTable]]),
   };

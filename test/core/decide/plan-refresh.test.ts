@@ -25,6 +25,7 @@ function versions({
   return {
     identity,
     newestRun: { id: 7, nonce: 'of run 7' },
+    allEndedBefore: '5000000000',
     clocks: new Map(Object.entries(clocks)),
     versions: new Map([['marks', new Map(Object.entries(marks))]]),
   };
@@ -53,6 +54,22 @@ describe('what a replica reads of its mirror', () => {
     expect(plan(found).steps).toEqual([
       { table: 'marks', envId: 'e1', after: null },
       { table: 'marks', envId: 'e2', after: null },
+    ]);
+  });
+
+  test.each<[string, string | null, string, string | null]>([
+    ['the rows of later transactions', '5000000000', '5000000900', '5000000000'],
+    ['every row if the numbers are too far apart to be compared', '5000000000', '9000000000', null],
+    ['every row if an older program saved the state', null, '5000000900', null],
+  ])('of the log of runs, %s', (_, then, now, after) => {
+    const log = { name: 'sync_stream_runs', hasEnvironments: true, isStamped: false };
+    const at = (allEndedBefore: string | null, version: string): MirrorVersions => ({
+      ...known,
+      allEndedBefore,
+      versions: new Map([[log.name, new Map([['e1', version]])]]),
+    });
+    expect(planRefresh([log], at(then, '1 700'), at(now, '2 1500'), 'of run 7').steps).toEqual([
+      { table: log.name, envId: 'e1', after },
     ]);
   });
 
