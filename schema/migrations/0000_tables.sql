@@ -590,9 +590,11 @@ CREATE VIEW `test_coverage` AS SELECT a.env_id, v.name AS env_name, a.id AS asse
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0) AS INTEGER) AS test_count,
   CAST((SELECT count(*) FROM columns c
     WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL) AS INTEGER) AS column_count,
-  CAST((SELECT count(*) FROM (SELECT DISTINCT lower(s.column_name) AS name FROM test_status s
-      WHERE s.env_id = a.env_id AND s.asset_id = a.id) n CROSS JOIN columns c
-    WHERE c.env_id = a.env_id AND c.asset_id = a.id AND lower(c.name) = n.name AND c.deleted_at IS NULL) AS INTEGER) AS tested_column_count
+  CAST((SELECT COALESCE(sum(n), 0) FROM (SELECT sum(u.n) AS n FROM (
+      SELECT lower(c.name) AS name, 1 AS n, 0 AS tested FROM columns c
+      WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL
+      UNION ALL SELECT lower(s.column_name), 0, 1 FROM test_status s WHERE s.env_id = a.env_id AND s.asset_id = a.id
+    ) u GROUP BY u.name HAVING max(u.tested) = 1) x) AS INTEGER) AS tested_column_count
 FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
 CREATE VIEW `test_incidents` AS SELECT t.env_id, v.name AS env_name, t.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
   a.name AS asset_name, l.sub_test_unique_id, l.column_name, CAST(json_extract(i.value, '$[2]') AS TEXT) AS first_start_time,
@@ -707,9 +709,11 @@ CREATE VIEW `coverage_by_impact` AS SELECT a.env_id, v.name AS env_name, a.id AS
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0) AS INTEGER) AS test_count,
   CAST((SELECT count(*) FROM columns c
     WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL) AS INTEGER) AS column_count,
-  CAST((SELECT count(*) FROM (SELECT DISTINCT lower(s.column_name) AS name FROM test_status s
-      WHERE s.env_id = a.env_id AND s.asset_id = a.id) n CROSS JOIN columns c
-    WHERE c.env_id = a.env_id AND c.asset_id = a.id AND lower(c.name) = n.name AND c.deleted_at IS NULL) AS INTEGER) AS tested_column_count,
+  CAST((SELECT COALESCE(sum(n), 0) FROM (SELECT sum(u.n) AS n FROM (
+      SELECT lower(c.name) AS name, 1 AS n, 0 AS tested FROM columns c
+      WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL
+      UNION ALL SELECT lower(s.column_name), 0, 1 FROM test_status s WHERE s.env_id = a.env_id AND s.asset_id = a.id
+    ) u GROUP BY u.name HAVING max(u.tested) = 1) x) AS INTEGER) AS tested_column_count,
   CAST((SELECT count(*) FROM asset_lineage e
     LEFT JOIN assets o ON o.env_id = e.env_id AND o.id = e.downstream_asset_id
     WHERE e.env_id = a.env_id AND e.upstream_asset_id = a.id AND e.downstream_asset_id <> a.id
