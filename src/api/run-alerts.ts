@@ -50,7 +50,9 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
     begin: () => pingAll('start', ''),
     async send(mirror, summary, reached) {
       try {
-        const envIds = reached.length > 0 ? reached : await holdKnown(mirror, settings);
+        // A stopped run has no time for environments that it has not reached (R27).
+        const stays = reached.length > 0 || watch.signal.aborted;
+        const envIds = stays ? reached : await holdKnown(mirror, settings);
         await send(mirror, { alerts, settings, watch, sender, summary, envIds, signal: limit() });
       } catch (error) {
         warn(error);

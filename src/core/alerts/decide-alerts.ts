@@ -127,7 +127,7 @@ function keptMembers(
     const { evidence, shownIn = Number.POSITIVE_INFINITY, rows } = condition;
     if (isSilent && rows !== member.rows) {
       // Nobody would hear of rows that are added to a silent alert.
-      const hasNewRows = (rows ?? 0) > (member.rows ?? 0) && condition.isEarly !== true;
+      const hasNewRows = member.rows !== undefined && (rows ?? 0) > member.rows && condition.isEarly !== true;
       return hasNewRows ? [] : [[key, { ...member, rows }]];
     }
     if (evidence === member.evidence || shownIn <= Number(member.evidence)) return [[key, member]];
