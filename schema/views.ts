@@ -22,7 +22,7 @@ import {
 export const environmentFreshness = view('environment_freshness', {
   description:
     'A row per listed environment that a run has begun to read: up to when it is mirrored, whether or not later runs failed. ' +
-    'Histories do not count, nor does a stream that was never live.',
+    'Histories, streams that were never live, and streams that no run has begun do not count.',
   key: ['env_id'],
   columns: {
     ...environment(),

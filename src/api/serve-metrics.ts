@@ -15,7 +15,8 @@ export interface ServedMetrics {
   health?(maxSeconds: number | null): Promise<{ readonly status: 'up' | 'stale' }>;
 }
 
-const UNREADABLE = 'the database cannot be read: run obsync status on this host to see why\n';
+const UNREADABLE =
+  'the database cannot be read: run obsync status (workers: obsync accounts list) on this host to see why\n';
 
 interface MetricsAnswer {
   readonly status: number;

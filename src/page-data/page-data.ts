@@ -50,7 +50,7 @@ export interface EnvironmentTrust {
   readonly cron: string | null;
   /** When the service stopped listing it; its rows stay in the mirror. */
   readonly missing_since: Instant | null;
-  /** Until when all of these streams but histories are complete in the mirror; null if one never was. */
+  /** Up to when all of these streams except histories are complete in the mirror; null if one never was. */
   readonly complete_at: Instant | null;
   /** Whether the other views show it: not if it is no longer listed, unless a report was made for it. */
   readonly has_views: boolean;

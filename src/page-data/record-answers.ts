@@ -39,10 +39,12 @@ export function recordAnswers(reads: PageReads, { environments, until, streams }
   const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
   const marked = trust.environments.map((each) => ({ ...each, has_views: each.has_views || environments !== null }));
   const shown = marked.filter(({ has_views: hasViews }) => hasViews);
+  const times = shown.map((each) => each.complete_at);
+  const [oldest = null] = times.includes(null) ? [] : times.sort();
   const recorded = shown.map(({ env_id: env }) => recordEnvironment(reads, env, until));
   return {
     now: trust.now,
-    complete_at: shown.flatMap((each) => each.complete_at ?? []).sort()[0] ?? null,
+    complete_at: oldest,
     environments: shown.map(({ name }) => name),
     failing_count: recorded.reduce((count, each) => count + each.failing_count, 0),
     answers: [

@@ -138,9 +138,10 @@ function mirrorAge(mirror: MirrorTrust): VNode {
   const { view, env } = route.value;
   const environments = withViews(mirror);
   const selected = PAGE_VIEWS[view].show === undefined ? environments : [selectEnvironment(environments, env)];
-  const [oldest] = selected.flatMap((environment) => environment?.complete_at ?? []).sort();
-  return oldest === undefined
-    ? html`<span>The first sync is not complete.</span>`
+  const times = selected.map((environment) => environment?.complete_at ?? null);
+  const [oldest = null] = times.includes(null) ? [] : times.sort();
+  return oldest === null
+    ? html`<span>Not every stream was read to its end yet.</span>`
     : html`<span>Mirror as of ${age(oldest)}.</span>`;
 }
 

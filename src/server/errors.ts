@@ -89,7 +89,7 @@ export const mirrorReplaced = () =>
 
 export function mirrorDamaged(isReplica: boolean, cause: unknown): Error {
   const message = isReplica
-    ? 'The replica of the mirror is damaged: restart the server, which makes it again'
+    ? 'The replica of the mirror is damaged: restart the server, which rebuilds it'
     : 'The mirror file is damaged: restore it from a backup, or move it away and sync again, then restart the server';
   return Object.assign(httpError(503, 'mirror_damaged', message), { cause });
 }

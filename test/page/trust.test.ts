@@ -41,7 +41,7 @@ describe('the footer', () => {
 
   test('it gives no age before the first sync is complete', async () => {
     const environments = [{ ...PROD, complete_at: null }];
-    expect(await ageAt(mirrorTrust({ environments }), '')).toContain('The first sync is not complete.');
+    expect(await ageAt(mirrorTrust({ environments }), '')).toContain('Not every stream was read to its end yet.');
   });
 });
 

@@ -43,6 +43,6 @@ describe.each([0, 1])('a damaged mirror that is read in %i threads', (threads) =
   test('a replica has no backup: a restart makes it again', async () => {
     const { get } = serveDamaged({ threads }, REPLICA_ID);
     const message = expectRefusal(await get('e/assets?order_by=synced_at'), 503, 'mirror_damaged');
-    expect(message).toBe('The replica of the mirror is damaged: restart the server, which makes it again');
+    expect(message).toBe('The replica of the mirror is damaged: restart the server, which rebuilds it');
   });
 });
