@@ -27,7 +27,7 @@ export interface PageReport {
   readonly to: string;
   /** The mirror's instant that the report shows. */
   readonly instant: Instant;
-  /** Up to when all of these environments are mirrored; null if none was ever mirrored to the end. */
+  /** Up to when all of these environments are mirrored; null if one was never mirrored to the end. */
   readonly complete_at: Instant | null;
   /** Names of the environments in it. */
   readonly environments: readonly string[];

@@ -23,7 +23,7 @@ async function printPage(args: CommandArguments, io: CommandIo): Promise<number>
 }
 
 function renderWritten({ to, complete_at, environments, bytes, failing_count, passed }: PageReport): string {
-  const asOf = complete_at === null ? 'not read to its end yet' : `as of ${complete_at}`;
+  const asOf = complete_at === null ? 'not read to the end yet' : `as of ${complete_at}`;
   const verdict = passed ? '' : ', more than --max-failing allows';
   return `${to}: ${Math.ceil(bytes / 1000)} KB, ${counted(environments.length, 'environment')} ${asOf}\n${counted(failing_count, 'failing test')}${verdict}\n`;
 }

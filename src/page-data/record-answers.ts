@@ -22,7 +22,7 @@ export interface RecordOptions {
 /** The contents of a report: the answers, and the number of failing sub-tests. */
 export interface RecordedPage {
   readonly now: Instant;
-  /** Of the environment that is furthest behind; null if none was ever mirrored to the end. */
+  /** Of the environment that is furthest behind; null if one was never mirrored to the end. */
   readonly complete_at: Instant | null;
   readonly environments: readonly string[];
   readonly failing_count: number;
