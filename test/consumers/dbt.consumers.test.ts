@@ -1,5 +1,7 @@
 import { describe, onTestFinished, test } from 'vitest';
+import { environments } from '../../schema/assets.ts';
 import { DICTIONARY } from '../../schema/dictionary.ts';
+import { syncCheckpoints } from '../../schema/sync.ts';
 import { copy } from '../../src/api/copy.ts';
 import { testSchema } from '../support/postgres.ts';
 import { changeMirror, EXPORTED, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
@@ -12,7 +14,11 @@ function freshMirror() {
   onTestFinished(() => void mirror.connection.close());
   changeMirror(mirror);
   const now = new Date().toISOString().replace('Z', '000Z');
-  mirror.connection.prepare('update sync_checkpoints set watermark = ?').run(now);
+  const listed = mirror.db.select().from(environments).all();
+  mirror.db
+    .insert(syncCheckpoints)
+    .values(listed.map(({ id }) => ({ env_id: id, stream: 'assets', watermark: now, unavailable: 0 })))
+    .run();
   return mirror;
 }
 
