@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -17,10 +17,10 @@ function noteValid(tool: string, what: string, count: number): void {
   noteEqual({ tool, version, what }, count);
 }
 
-test('check-jsonschema finds that the example for GitHub Actions is a workflow', async () => {
-  const workflow = join(EXAMPLES, 'github-actions/obsync.yml');
-  await runLines(`check-jsonschema --builtin-schema vendor.github-workflows ${workflow}`, folder(), {});
-  noteValid('check-jsonschema', 'examples/github-actions', 1);
+test('check-jsonschema finds that the example for GitHub Actions is a workflow, and so are our own', async () => {
+  const workflows = [join(EXAMPLES, 'github-actions/obsync.yml'), ...globSync(join(ROOT, '.github/workflows/*.yml'))];
+  await runLines(`check-jsonschema --builtin-schema vendor.github-workflows ${workflows.join(' ')}`, folder(), {});
+  noteValid('check-jsonschema', 'workflows of GitHub Actions', workflows.length);
 });
 
 interface PodTemplate {
