@@ -225,3 +225,16 @@ test('deleted rows stay, with the time and kind of their deletion (R11)', async 
   putAsset(scene.env, 'a1', { description: 'goes on' });
   expect((await scene.mirrored.sync()).status).toBe('done');
 });
+
+test('a restored row without a time is live after a scan, though its tombstone is still sent (R10, R13)', async () => {
+  const scene = await syncedScene();
+  const { env, mirrored, world } = scene;
+  env.keepsTombstones = true;
+  remove(env, 'columns', 'a1.c1');
+  await mirrored.sync();
+  putColumn(env, 'a1.c1', 'a1');
+  delete column(scene, 'a1.c1')['synced_at'];
+  world.advance(8 * DAY);
+  await mirrored.sync();
+  expectMirrored(scene);
+});

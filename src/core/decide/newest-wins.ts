@@ -96,6 +96,11 @@ export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: 
   return isTombstone(existing) && existing['deleted_at'] === row['synced_at'];
 }
 
+/** Whether a tombstone may be older than its live row, which has no time that could tell (R10). */
+export function isTimeless(existing: Row | undefined, { deletedAt }: DecodedRow): boolean {
+  return deletedAt !== null && existing?.['deleted_at'] === null && (existing['synced_at'] ?? null) === null;
+}
+
 /** Whether a tombstone wins over a returned row. On a tie, an `ids` lookup decides (R10). */
 function staysTombstoned(existing: Row, { row }: DecodedRow, until: TrustedUntil): boolean {
   const [diedAt, shownAt] = [existing['deleted_at'], row['synced_at']];

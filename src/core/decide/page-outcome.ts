@@ -8,7 +8,7 @@ import { addSeconds } from '../time/instant.ts';
 import { fillTypedRows } from './fill-typed-rows.ts';
 import { withHistoryProgress } from './history-window.ts';
 import { asDeletion, changeMarks } from './marks.ts';
-import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
+import { isTie, isTimeless, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import type { PageEffect, PageInput } from './page-input.ts';
 import { cursorFault } from './paging.ts';
 import { readEnd } from './read-end.ts';
@@ -122,10 +122,12 @@ function mergeRows(
     const key = joinKey(shown.key);
     const before = changes.get(key);
     const trusted = withoutFuture(existing.get(key), context.newestReading);
-    if (isFeedRead(read) && isTie(before?.row ?? trusted, shown)) ties.push(shown.key);
+    const row = before?.row ?? trusted;
+    // After a scan, a lookup also revives what the scan has just returned.
+    if (isFeedRead(read) && (isTie(row, shown) || (checkpoint.round.mode === 'scan' && isTimeless(row, shown))))
+      ties.push(shown.key);
     const change =
-      newestWins(stream, before?.row ?? trusted, shown, floor) ??
-      (before === undefined ? rewritten(existing.get(key), trusted) : null);
+      newestWins(stream, row, shown, floor) ?? (before === undefined ? rewritten(existing.get(key), trusted) : null);
     if (change !== null)
       changes.set(key, before === undefined ? change : { ...change, kind: combined(before.kind, change.kind) });
   }
