@@ -163,6 +163,8 @@ export interface Read {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
+  /** One of the cursors since the read began, by which later runs detect a cycle (R8). */
+  readonly landmark?: Landmark;
   /** How many tries of the page at the cursor failed in earlier runs, see `PageRequest` (R24). */
   readonly failedTries?: number;
   /** T of the run in which the read began (R10). */
@@ -174,6 +176,13 @@ export interface Read {
   readonly halvedRun: number | null;
   /** The history that this read fetches, and what to record at its end (R22). */
   readonly history: HistoryRead | null;
+}
+
+/** As in Brent's algorithm: the cursor after as many pages as the latest power of two. Any cycle returns to one. */
+interface Landmark {
+  readonly cursor: string | null;
+  /** Pages since the read began. */
+  readonly pages: number;
 }
 
 /** The read of one test's history. */

@@ -199,6 +199,27 @@ test.each(BAD_CURSORS)('a bad cursor fails only its own stream: %s (R8)', async 
   expectMirrored(scene);
 });
 
+test('a cycle of cursors that is longer than a run fails the stream in a later run (R8)', async () => {
+  const scene = newScene();
+  const only = ['columns'] as const;
+  CYCLE.first = null;
+  scene.world.transformPage = (page, asked) =>
+    asked.cursor?.includes('a2.c3') ? { ...page, nextCursor: CYCLE.first } : remember(page);
+  const ended: unknown[] = [];
+  for (let run = 0; run < 20; run++) {
+    const summary = await scene.mirrored.sync({ only, pageSize: 1, maxRequests: 2 });
+    ended.push(streamSummary(summary, 'columns')?.status);
+  }
+  expect(ended).toContain('failed');
+});
+
+test('a restarted read may return the cursors that it returned before (R7, R8)', async () => {
+  const scene = newScene();
+  failAt(scene, 'columns', 3, 'restart-read');
+  expect((await scene.mirrored.sync({ pageSize: 1 })).status).toBe('done');
+  expectMirrored(scene);
+});
+
 test('a resumed read detects a repetition of the cursor it resumed from (R8)', async () => {
   const scene = newScene();
   failAt(scene, 'columns', 3, 'run');

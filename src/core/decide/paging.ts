@@ -1,3 +1,4 @@
+import type { Read } from '../checkpoint.ts';
 import type { RecoveryKind } from '../errors.ts';
 import type { Page } from '../ports/source.ts';
 
@@ -33,4 +34,10 @@ export function cursorFault({ hasMore, nextCursor }: Page, isVisited: (cursor: s
   if (!hasMore) return null;
   if (nextCursor === null) return 'answers has_more without a cursor: this is an error of the service';
   return isVisited(nextCursor) ? 'repeats a cursor: this is an error of the service' : null;
+}
+
+/** The landmark after a page that returned this cursor (R8). */
+export function nextLandmark(landmark: Read['landmark'], cursor: string | null): NonNullable<Read['landmark']> {
+  const pages = (landmark?.pages ?? 0) + 1;
+  return { cursor: Number.isInteger(Math.log2(pages)) ? cursor : (landmark?.cursor ?? null), pages };
 }

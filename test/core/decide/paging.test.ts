@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cursorFault, nextAttempt } from '../../../src/core/decide/paging.ts';
+import { cursorFault, nextAttempt, nextLandmark } from '../../../src/core/decide/paging.ts';
 import type { Page } from '../../../src/core/ports/source.ts';
 
 const FIRST = { restarts: 0, isHalved: false, limit: 2000 };
@@ -41,4 +41,18 @@ test.each([
   const page: Page = { items: [], ...end };
   const said = cursorFault(page, (cursor) => cursor === 'a');
   expect(said).toBe(fault === null ? null : `${fault}: this is an error of the service`);
+});
+
+test.each([
+  [0, 1],
+  [3, 1],
+  [0, 7],
+  [5, 12],
+])('cursors that after %i pages repeat every %i pages return to a landmark (R8)', (before, length) => {
+  const cursorAfter = (page: number): string => String(page < before ? page : before + ((page - before) % length));
+  let landmark = nextLandmark(undefined, cursorAfter(0));
+  let page = 1;
+  for (; landmark.cursor !== cursorAfter(page) && page < 100; page++)
+    landmark = nextLandmark(landmark, cursorAfter(page));
+  expect(page).toBeLessThanOrEqual(3 * (before + length));
 });
