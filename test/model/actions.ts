@@ -129,7 +129,7 @@ const REPORTED = {
   recreateInSameSecond: (env, { n, m, variant }) => {
     const kind = kindAt(variant);
     const id = idOf(variant, n, m);
-    if (kind !== 'assets' && isLiveOwner(env, env[kind].get(id)?.item['asset_id'])) recreateInSameSecond(env, kind, id);
+    if (kind === 'assets' || isLiveOwner(env, env[kind].get(id)?.item['asset_id'])) recreateInSameSecond(env, kind, id);
   },
   assetEdge: (env, { n, m }) => putAssetEdge(env, `a${n}`, `a${m}`),
   removeAssetEdge: (env, { n, m }) => env.assetEdges.delete(`a${n}>a${m}`),

@@ -56,6 +56,29 @@ test('one response with a Date in the past doesn’t move a watermark backwards 
   expect(String(mirrored.checkpoint('columns').watermark) >= String(before)).toBe(true);
 });
 
+test('one response with a Date ahead moves neither T nor a watermark ahead (R1)', async () => {
+  const scene = await syncedScene();
+  const { mirrored, world } = scene;
+  world.dateErrorMs = ({ path }) => (path === 'e1/assets' ? 5 * HOUR * 1000 : 0);
+  const time = timeOfRun(scene);
+  const { server_time, clock_spread_seconds } = await mirrored.sync({ concurrency: 1 });
+  expect(server_time).toBe(time);
+  expect(Number(clock_spread_seconds)).toBeGreaterThan(4 * HOUR);
+  for (const stream of FEED_STREAMS) expect(mirrored.checkpoint(stream).watermark).toBe(time);
+});
+
+test('one Date that is months ahead costs scans, and loses nothing (R1, R3)', async () => {
+  const scene = await syncedScene();
+  const { env, mirrored, world } = scene;
+  putColumn(env, 'a1.new', 'a1');
+  remove(env, 'columns', 'a2.c1');
+  world.dateErrorMs = ({ path }) => (path === 'e1/assets' ? 100 * DAY * 1000 : 0);
+  const summary = await mirrored.sync({ concurrency: 1 });
+  expect(summary.status).toBe('done');
+  expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clamp' });
+  expectMirrored(scene);
+});
+
 test('without a Date histories are read without start_time_from and not reported as complete (R1)', async () => {
   const { mirrored, world } = newScene();
   world.dates = 'never';
