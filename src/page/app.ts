@@ -112,8 +112,17 @@ function header(): VNode {
         </li>`,
       )}</ul>
     </nav>
+    ${component(TokenLimit, {})}
     ${component(EnvironmentPicker, {})}
   </header>`;
+}
+
+/** A page on which nothing fails may come from somebody else's link, with a token that sees little. */
+function TokenLimit(): VNode | null {
+  const limit = liveData.state(MIRROR).value.data?.limited_to ?? null;
+  // A report needs no token: its reader sees what it was made for.
+  if (limit === null || reportData !== null) return null;
+  return html`<span class="faint">Your token sees part of this mirror.</span>`;
 }
 
 function EnvironmentPicker(): VNode | null {

@@ -72,6 +72,7 @@ describe('the HTML report', () => {
     const { page } = await openTab(`${pathToFileURL(to).href}#/failing`);
     await page.getByText(`${inStaging} tests fail`).waitFor();
     expect(await page.content()).not.toContain('prod-analytics');
+    expect(await page.locator('header').innerText()).not.toContain('token');
   });
 
   test('an environment that is no longer listed is left out unless it is selected', async () => {

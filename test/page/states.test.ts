@@ -91,6 +91,17 @@ describe('the token of the page', () => {
     await expect.poll(() => server.asked.at(-1)?.authorization).toBe('Bearer theirs');
   });
 
+  test.each([null, 'streams', 'assets'] as const)(
+    'the head says that the token sees part of the mirror if it is limited: %s',
+    async (limited_to) => {
+      const { page } = await open({ mirror: { body: mirrorTrust({ limited_to }) } }, '#/failing');
+      await page.getByText('orders_unique').first().waitFor();
+      const told = await page.locator('header').getByText('Your token sees part of this mirror.').count();
+      expect(told).toBe(limited_to === null ? 0 : 1);
+      expect(await findViolations(page)).toEqual([]);
+    },
+  );
+
   test('forgetting the token also removes all data that it has fetched', async () => {
     const { page, server } = await open({}, '#token=secret');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
