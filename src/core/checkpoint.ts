@@ -163,8 +163,8 @@ export interface Read {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /** One of the cursors since the read began, by which later runs detect a cycle (R8). */
-  readonly landmark?: Landmark;
+  /** How the list was paged so far; absent before its first page. */
+  readonly paging?: ReadPaging;
   /** How many tries of the page at the cursor failed in earlier runs, see `PageRequest` (R24). */
   readonly failedTries?: number;
   /** T of the run in which the read began (R10). */
@@ -178,11 +178,12 @@ export interface Read {
   readonly history: HistoryRead | null;
 }
 
-/** As in Brent's algorithm: the cursor after as many pages as the latest power of two. Any cycle returns to one. */
-interface Landmark {
-  readonly cursor: string | null;
-  /** Pages since the read began. */
+interface ReadPaging {
   readonly pages: number;
+  /** The run that requested the last page. */
+  readonly run: number;
+  /** As in Brent's algorithm, the cursor after as many pages as the latest power of two: any cycle returns to one (R8). */
+  readonly landmark: string | null;
 }
 
 /** The read of one test's history. */

@@ -5,6 +5,7 @@ import { checkpointAfterRound } from '../core/decide/finish-round.ts';
 import { isOverdue, type LocalStep, lookUp, nextStep } from '../core/decide/next-step.ts';
 import type { PageInput } from '../core/decide/page-input.ts';
 import { pageOutcome } from '../core/decide/page-outcome.ts';
+import { hasOldCursor } from '../core/decide/paging.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/decide/recover.ts';
 import { startRound, withRead, withRound } from '../core/decide/round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
@@ -206,8 +207,7 @@ async function syncPage(
     await destination.commit(stream, commitOf(recovered), markableStreams);
     const advisedError = advised(error, recovered);
     if (recovered.outcome === 'fail') throw advisedError;
-    const { cursor, history } = checkpoint.round.read;
-    const isOld = cursor !== null && history === null && !visitedCursors.has(cursor);
+    const isOld = hasOldCursor(checkpoint.round.read, sync.context().run);
     if (error.recovery === 'restart-read' && isOld) skipped.expiredCursor = error;
     if (recovered.outcome === 'skip') {
       skipped.first ??= advisedError;

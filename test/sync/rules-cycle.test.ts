@@ -183,6 +183,20 @@ test('a list that is longer than a run, and whose cursor expires between runs, f
   expect(liveIds(scene, 'tests')).toContain('t-new');
 });
 
+test('the feeds of a list continue, although its due scan is longer than a run and its cursor expires (R9)', async () => {
+  const { scene, run } = withLongLists(30, 2);
+  for (const seconds of [2 * HOUR, 8 * DAY]) {
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    scene.world.advance(seconds);
+  }
+  await run();
+  putColumn(scene.env, 'a1.new', 'a1');
+  const errors: unknown[] = [];
+  for (let n = 0; n < 3; n++) errors.push(streamSummary(await run(), 'columns').error);
+  expect(liveIds(scene, 'columns')).toContain('a1.new');
+  expect(errors).toContainEqual(expect.stringMatching(/raise --max-requests.*The feeds continue/s));
+});
+
 test('of two lists that failed, the one that fits into a run is read, although the other one never ends (R6)', async () => {
   const { scene, run } = withLongLists(30, 5);
   scene.world.beforeRequest = ({ path, cursor }) => {

@@ -10,7 +10,7 @@ import { withHistoryProgress } from './history-window.ts';
 import { asDeletion, changeMarks } from './marks.ts';
 import { isTie, isTimeless, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import type { PageEffect, PageInput } from './page-input.ts';
-import { cursorFault, nextLandmark } from './paging.ts';
+import { cursorFault, nextPaging } from './paging.ts';
 import { readEnd } from './read-end.ts';
 import { lookupStep, stepsAfter, unclearedIds, withoutFailures, withRound } from './round.ts';
 import { isFeedRead, readAt, trustedUntilOf } from './trusted-until.ts';
@@ -228,7 +228,7 @@ function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
 }
 
 function nextCheckpoint(input: PageInput, pendingIds: readonly string[], context: Context): RoundCheckpoint {
-  const { serverTime, newestReading } = context;
+  const { serverTime, newestReading, run } = context;
   const { stream, checkpoint, page, decoded } = input;
   const { round } = checkpoint;
   const [step, ...rest] = round.steps;
@@ -244,11 +244,11 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], context
   const scanPages = round.scanPages + (round.read.as === 'scan' ? 1 : 0);
   const pages = round.pages + 1;
   if (page.hasMore) {
-    const landmark = nextLandmark(round.read.landmark, page.nextCursor);
+    const paging = nextPaging(round.read, page.nextCursor, run);
     const read = withoutFailures(withHistoryProgress(round.read, decoded, newestReading));
     return withRound(checkpoint, {
       ...{ ...shown, steps, pages, scanPages },
-      read: { ...read, cursor: page.nextCursor, landmark },
+      read: { ...read, cursor: page.nextCursor, paging },
     });
   }
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, scanPages, read: null });
@@ -284,8 +284,8 @@ function lateRows(
 }
 
 /** Only `has_more` ends a read, so each cursor must be new (R8). */
-function refuseBadCursor({ stream, page, visitedCursors }: PageInput, { cursor, landmark }: Read): void {
-  const fault = cursorFault(page, (next) => [cursor, landmark?.cursor].includes(next) || visitedCursors.has(next));
+function refuseBadCursor({ stream, page, visitedCursors }: PageInput, { cursor, paging }: Read): void {
+  const fault = cursorFault(page, (next) => [cursor, paging?.landmark].includes(next) || visitedCursors.has(next));
   if (fault === null) return;
   throw new SyncError(
     'restart-round',

@@ -36,8 +36,17 @@ export function cursorFault({ hasMore, nextCursor }: Page, isVisited: (cursor: s
   return isVisited(nextCursor) ? 'repeats a cursor: this is an error of the service' : null;
 }
 
-/** The landmark after a page that returned this cursor (R8). */
-export function nextLandmark(landmark: Read['landmark'], cursor: string | null): NonNullable<Read['landmark']> {
-  const pages = (landmark?.pages ?? 0) + 1;
-  return { cursor: Number.isInteger(Math.log2(pages)) ? cursor : (landmark?.cursor ?? null), pages };
+/** How a list is paged after a page that returned this cursor. */
+export function nextPaging(
+  { paging }: Pick<Read, 'paging'>,
+  cursor: string | null,
+  run: number,
+): Required<Read>['paging'] {
+  const pages = (paging?.pages ?? 0) + 1;
+  return { pages, run, landmark: Number.isInteger(Math.log2(pages)) ? cursor : (paging?.landmark ?? null) };
+}
+
+/** Whether an earlier run was given the cursor that a read is at. It may have expired since. */
+export function hasOldCursor({ cursor, history, paging }: Read, run: number): boolean {
+  return cursor !== null && history === null && paging?.run !== run;
 }

@@ -4,7 +4,7 @@ import { isRunRecovery, type ReadRecovery, type StreamRecovery, type SyncError }
 import type { UnreadHistory } from '../ports/destination.ts';
 import { isScanned, type Stream } from '../stream.ts';
 import { isTrusted } from './choose-round.ts';
-import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
+import { halfOf, hasOldCursor, nextAttempt, type ReadAttempts } from './paging.ts';
 import { isInRead, restarted, stepsAfter, withoutFailures, withoutRound, withRead, withRound } from './round.ts';
 
 /**
@@ -109,7 +109,7 @@ function recoverRead(
 ): RecoveryDecision {
   switch (recovery) {
     case 'restart-read':
-      return restartRead(checkpoint, context);
+      return restartRead(stream, checkpoint, context);
     case 'halve-page':
       return shrunk(checkpoint, context);
     case 'restart-round':
@@ -132,7 +132,7 @@ function recoverHistory(
 ): RecoveryDecision {
   switch (recovery) {
     case 'restart-read': {
-      const again = restartRead(checkpoint, context);
+      const again = restartRead(stream, checkpoint, context);
       return again.outcome === 'retry' ? again : skipHistory(stream, checkpoint, recovery);
     }
     case 'halve-page':
@@ -149,15 +149,17 @@ function recoverHistory(
   }
 }
 
-function restartRead(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
+const TOO_LONG = 'Its cursor expired between two runs again: raise --max-requests or --max-wait, or sync more often.';
+
+function restartRead(stream: Stream, checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
   const attempts = attemptsOf(read, context);
   const again = { ...restarted(read, context), restarts: attempts.restarts + 1, restartRun: context.run };
-  return {
-    outcome: nextAttempt('restart-read', attempts) === null ? 'fail' : 'retry',
-    checkpoint: withRead(checkpoint, again),
-    forget: read.number,
-  };
+  const decision = { checkpoint: withRead(checkpoint, again), forget: read.number };
+  // An earlier run has already started over, and did not reach the end.
+  const isTooLong = hasOldCursor(read, context.run) && read.restarts > 0 && read.restartRun !== context.run;
+  if (isTooLong && mayWait(stream, checkpoint, context)) return { ...decision, outcome: 'fail', advice: TOO_LONG };
+  return { ...decision, outcome: nextAttempt('restart-read', attempts) === null ? 'fail' : 'retry' };
 }
 
 /**

@@ -69,7 +69,7 @@ export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: 
 
 /** The same read from its first page, starting now, with all its tries. A history resumes where it stopped. */
 export function restarted(
-  { landmark: _, ...read }: Read,
+  { paging: _, ...read }: Read,
   context: Pick<Context, 'serverTime' | 'newestReading'>,
   limit = Number(read.query['limit']),
 ): Read {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cursorFault, nextAttempt, nextLandmark } from '../../../src/core/decide/paging.ts';
+import { cursorFault, nextAttempt, nextPaging } from '../../../src/core/decide/paging.ts';
 import type { Page } from '../../../src/core/ports/source.ts';
 
 const FIRST = { restarts: 0, isHalved: false, limit: 2000 };
@@ -50,9 +50,8 @@ test.each([
   [5, 12],
 ])('cursors that after %i pages repeat every %i pages return to a landmark (R8)', (before, length) => {
   const cursorAfter = (page: number): string => String(page < before ? page : before + ((page - before) % length));
-  let landmark = nextLandmark(undefined, cursorAfter(0));
-  let page = 1;
-  for (; landmark.cursor !== cursorAfter(page) && page < 100; page++)
-    landmark = nextLandmark(landmark, cursorAfter(page));
-  expect(page).toBeLessThanOrEqual(3 * (before + length));
+  let paging = nextPaging({}, cursorAfter(0), 1);
+  while (paging.landmark !== cursorAfter(paging.pages) && paging.pages < 100)
+    paging = nextPaging({ paging }, cursorAfter(paging.pages), 1);
+  expect(paging.pages).toBeLessThanOrEqual(3 * (before + length));
 });
