@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { SyncError } from '../../src/core/errors.ts';
 import { takeLock } from '../../state/lock.ts';
 import { execute, put, putColumn, putTest, remove } from '../model/environment.ts';
+import type { Reply } from '../support/api-server.ts';
 import { testSchema } from '../support/postgres.ts';
 import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
 
@@ -172,18 +172,22 @@ describe('alerts about failing tests', () => {
     expect(signature).toBe(`v1,${expected}`);
   });
 
-  test('a refused token is told by the run that meets it, and its end by the next one that is answered', async () => {
-    const { sync, world, receiver } = await scene({ kind: 'token' });
-    await sync();
-    world.beforeRequest = () => {
-      throw new SyncError('token', 'no such token');
-    };
-    expect((await sync()).status).toBe('refused');
-    expect(events(receiver)).toEqual([['begin', 'The service refuses the token']]);
-    world.beforeRequest = () => {};
-    await sync();
-    expect(events(receiver)).toHaveLength(2);
-  });
+  test.each<[string, string, Reply]>([
+    ['token', 'The service refuses the token', { status: 401 }],
+    ['quota', 'The quota of the account is exhausted', { status: 429, headers: { 'retry-after': '3600' } }],
+  ])(
+    'a run that ends because of the %s begins an alert, and the next one that is answered ends it',
+    async (kind, title, reply) => {
+      const { sync, outage, receiver } = await scene({ kind });
+      await sync();
+      outage.reply = reply;
+      expect((await sync()).recovery).toBe(kind);
+      expect(events(receiver)).toEqual([['begin', title]]);
+      delete outage.reply;
+      await sync();
+      expect(events(receiver)).toHaveLength(2);
+    },
+  );
 
   describe('when the service does not list its environments', () => {
     /** A scene whose service went down after the first sync. */
@@ -191,14 +195,12 @@ describe('alerts about failing tests', () => {
       const made = await scene(when);
       const options = db === undefined ? {} : { db };
       await made.sync(options);
-      made.world.beforeRequest = () => {
-        throw new SyncError('run', 'down');
-      };
+      made.outage.reply = { status: 500 };
       return { ...made, options };
     }
 
     test('the environments of the mirror become stale, but a run that is refused decides nothing', async () => {
-      const { sync, world, receiver, db } = await downScene();
+      const { sync, outage, receiver, db } = await downScene();
       expect((await sync({ baseUrl: 'http://127.0.0.1:1' })).recovery).toBe('usage');
       const lock = takeLock(db);
       expect((await sync()).recovery).toBe('locked');
@@ -206,7 +208,7 @@ describe('alerts about failing tests', () => {
       expect(receiver.posts).toEqual([]);
       expect((await sync()).error).not.toBeNull();
       expect(events(receiver)).toEqual([['begin', expect.stringMatching(/^The mirror is stale: .* \(env e1\)$/)]]);
-      world.beforeRequest = () => {};
+      delete outage.reply;
       await sync();
       expect(events(receiver)).toHaveLength(2);
     });
@@ -233,13 +235,11 @@ describe('alerts about failing tests', () => {
     });
 
     test('messages that wait are sent', async () => {
-      const { sync, world, receiver } = await failingScene();
+      const { sync, outage, receiver } = await failingScene();
       receiver.status = 503;
       await sync();
       receiver.status = 200;
-      world.beforeRequest = () => {
-        throw new SyncError('run', 'down');
-      };
+      outage.reply = { status: 500 };
       await sync();
       expect(events(receiver).map(([type]) => type)).toEqual(['begin', 'begin']);
     });
@@ -280,11 +280,8 @@ describe('alerts about failing tests', () => {
     expect(events(receiver).slice(1)).toEqual([['begin', 'The service no longer has test_executions (env e1)']]);
     env.notLive.clear();
     await sync({ history: true });
-    expect(
-      events(receiver)
-        .slice(2)
-        .map(([type]) => type),
-    ).toEqual(['end', 'end']);
+    const ends = events(receiver).slice(2);
+    expect(ends.map(([type]) => type)).toEqual(['end', 'end']);
   });
 
   test('no address of a channel is in the mirror, the summary or an event', async () => {

@@ -9,6 +9,7 @@ import type { AlertOptions, SyncEvent, SyncOptions } from '../../src/settings/op
 import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
+import type { Reply } from '../support/api-server.ts';
 import { testFolder } from '../support/test-folder.ts';
 import { serveWorld } from '../support/world-server.ts';
 
@@ -52,7 +53,9 @@ export async function servedScene(alerts: AlertOptions) {
   const world = createWorld();
   const env = world.environment();
   furnish(env);
-  const api = await serveWorld(world);
+  /** If set, the service answers every request with it. */
+  const outage: { reply?: Reply } = {};
+  const api = await serveWorld(world, undefined, () => outage.reply);
   onTestFinished(() => api.close());
   const db = join(testFolder(), 'm.db');
   const events: SyncEvent[] = [];
@@ -60,7 +63,7 @@ export async function servedScene(alerts: AlertOptions) {
   const watcher = watchOf<SyncEvent>({ signal, onProgress: (event) => events.push(event) });
   const usual = { baseUrl: api.url, token: 'a-token', db, alerts, shareQuota: false, retries: 0 };
   return {
-    ...{ world, env, db, events, signal },
+    ...{ world, env, db, events, signal, outage },
     async sync(options: Partial<SyncOptions> = {}) {
       world.advance(3600);
       return runOnce(syncSettings({ ...usual, ...options }), watcher);

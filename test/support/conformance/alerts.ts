@@ -103,6 +103,25 @@ export function describeAlerts(bench: Workbench): void {
       expect(messages[0]?.facts.since).toBe(YESTERDAY);
     });
 
+    test.each([
+      ['asset', ['a1', 'a2']],
+      ['owner', ['ana', 'ana, ben']],
+    ] as const)('grouped by %s, failures that have the same one are one alert', async (group, subjects) => {
+      await furnish({ group });
+      await show('tests', [
+        test1('t1', { asset_id: 'a1', owners: ['ana', 'ben'] }),
+        // Its owner is that of its asset.
+        test1('t2', { asset_id: 'a2' }),
+        test1('t3', { asset_id: 'a2', owners: ['ana'] }),
+        test1('t4', { asset_id: 'a1', owners: ['ben', 'ana'] }),
+      ]);
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS', t4: 'PASS' });
+      await results({ t1: 'FAIL', t2: 'FAIL', t3: 'FAIL', t4: 'FAIL' }, 'x2');
+      const alerts = await bench.rows('alerts', ['subject']);
+      expect(alerts).toEqual(subjects.map((subject) => ({ subject })));
+      expect(await told()).toHaveLength(2);
+    });
+
     test('grouped by probable cause, all failures downstream of one asset are one alert, until the last of them passes', async () => {
       await furnish({ group: 'cause' });
       await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' });
