@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fastify from 'fastify/package.json' with { type: 'json' };
 import { onTestFinished } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { type ANYONE, giveToAnyone } from '../support/anyone.ts';
 
 const run = promisify(execFile);
 
@@ -33,10 +35,14 @@ export interface Ended {
 /** The package as users install it. */
 export interface Installed {
   readonly tarball: string;
+  /** What was packed, with the lock file: a clone that was compiled and has no packages. */
+  readonly compiledClone: string;
   /** A folder with the installed package, the examples and what these import. */
   readonly folder: string;
   /** The size of the package with all that it needs. */
   readonly bytes: number;
+  /** A copy of the tests' own Node. `ANYONE` owns all files. */
+  readonly ownNode: string;
   /** The binary of the oldest supported Node. */
   readonly oldestNode: string;
   /** The binary of a Node that is older. */
@@ -51,18 +57,23 @@ export async function installPackage(): Promise<Installed> {
   const tarball = await pack(staged, place);
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'a-user', type: 'module', private: true }));
-  await npm(folder, ['install', tarball]);
+  await npmWithoutScripts(folder, ['install', tarball]);
   const bytes = sizeOf(join(folder, 'node_modules'));
   // What the examples import, and the oldest Node.
-  await npm(folder, [
+  await npmWithoutScripts(folder, [
     'install',
     `fastify@${fastify.version}`,
     nodePackage(OLDEST_NODE),
     nodePackage(OUTDATED_NODE, 'outdated-node'),
   ]);
   cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true });
+  const ownNode = join(place, 'bin/node');
+  cpSync(process.execPath, ownNode);
+  giveToAnyone(place);
   return {
     tarball,
+    compiledClone: staged,
+    ownNode,
     folder,
     bytes,
     oldestNode: join(folder, 'node_modules/.bin/node'),
@@ -72,23 +83,12 @@ export async function installPackage(): Promise<Installed> {
 }
 
 async function pack(staged: string, destination: string): Promise<string> {
-  for (const name of [
-    'package.json',
-    'README.md',
-    'LICENSE',
-    'prepare.mjs',
-    'examples/github-actions',
-    'examples/kubernetes',
-    'examples/systemd',
-    'src/bi/alerts.yml',
-    'src/bi/metabase.mjs',
-    'schema/migrations',
-    'schema/migrations-postgres',
-  ])
+  const listed = manifest.files.filter((name) => !/^!|^dist$/.test(name));
+  for (const name of ['package.json', 'package-lock.json', 'README.md', 'LICENSE', 'prepare.mjs', ...listed])
     cpSync(join(ROOT, name), join(staged, name), { recursive: true });
   for (const config of ['esbuild.config.ts', 'types.config.ts'])
     await run(process.execPath, [config, join(staged, 'dist')], { cwd: ROOT });
-  const { stdout } = await npm(staged, ['pack', '--json', '--pack-destination', destination]);
+  const { stdout } = await npmWithoutScripts(staged, ['pack', '--json', '--pack-destination', destination]);
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
   return join(destination, filename);
 }
@@ -105,19 +105,23 @@ function nodePackage(version: string, alias = ''): string {
   return alias === '' ? name : `${alias}@npm:${name}`;
 }
 
-function npm(cwd: string, args: readonly string[]): Promise<{ stdout: string }> {
-  return run('npm', [...args, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'], { cwd });
+const npmWithoutScripts = (cwd: string, args: readonly string[]) => npm(cwd, [...args, '--ignore-scripts']);
+
+export function npm(cwd: string, args: readonly string[]): Promise<{ stdout: string }> {
+  return run('npm', [...args, '--prefer-offline', '--no-audit', '--no-fund'], { cwd });
 }
 
 interface Where {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly user?: typeof ANYONE;
 }
 
 /** Runs a program until it exits, with only the given variables of the tests. */
-export async function execute(node: string, args: readonly string[], { cwd, env = {} }: Where): Promise<Ended> {
+export async function execute(node: string, args: readonly string[], where: Where): Promise<Ended> {
+  const { cwd, env = {}, user = {} } = where;
   try {
-    const { stdout, stderr } = await run(node, args, { cwd, env: { ...OWN, ...env } });
+    const { stdout, stderr } = await run(node, args, { ...user, cwd, env: { ...OWN, ...env } });
     return { code: 0, stdout, stderr };
   } catch (error) {
     const { code, stdout, stderr } = error as Ended;

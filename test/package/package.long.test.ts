@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
@@ -7,9 +7,10 @@ import { parse } from 'yaml';
 import { execute as runTest } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
+import { ANYONE, giveToAnyone } from '../support/anyone.ts';
 import { testFolder } from '../support/test-folder.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { execute, type Installed, installPackage, OLDEST_NODE, ROOT, startServer } from './installed.ts';
+import { execute, type Installed, installPackage, npm, OLDEST_NODE, ROOT, startServer } from './installed.ts';
 
 let installed: Installed;
 beforeAll(async () => {
@@ -27,6 +28,14 @@ describe('the published package', () => {
 
   test('it takes less than 60 MB with all that it needs', () => {
     expect(installed.bytes).toBeLessThan(60e6);
+  });
+
+  test('`npm ci --omit=dev` in a compiled clone installs what the program needs', async () => {
+    await npm(installed.compiledClone, ['ci', '--omit=dev']);
+    const { url, env } = await setUp('clone');
+    const where = { cwd: installed.compiledClone, env };
+    const synced = await execute(installed.ownNode, ['dist/main.js', 'sync', '--base-url', url], where);
+    expect(synced).toMatchObject({ code: 0 });
   });
 
   test('an older Node is told to be updated, in one line, by the program and by the library', async () => {
@@ -83,7 +92,7 @@ describe('the published package', () => {
 });
 
 const NODES: readonly [version: string, binary: () => string][] = [
-  [process.versions.node, () => process.execPath],
+  [process.versions.node, () => installed.ownNode],
   [OLDEST_NODE, () => installed.oldestNode],
 ];
 
@@ -97,6 +106,17 @@ async function setUp(name: string) {
 }
 
 describe.each(NODES)('the installed package on Node %s', (version, binary) => {
+  test('the demo makes its mirror in an empty folder, for an ordinary user', async () => {
+    const cwd = join(installed.folder, `demo-${version}`);
+    mkdirSync(cwd);
+    giveToAnyone(cwd);
+    const env = { PATH: `${dirname(binary())}:${process.env['PATH']}`, HOME: cwd, XDG_STATE_HOME: cwd };
+    const command = join(installed.folder, 'node_modules/.bin/obsync');
+    const ended = await execute(command, ['demo'], { cwd, env, user: ANYONE });
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Which tests fail now') });
+    expect(readdirSync(cwd)).toContain('demo.db');
+  });
+
   test('its command syncs and shows the status', async () => {
     const { url, db, ...where } = await setUp(`command-${version}`);
     const command = 'node_modules/obsync/dist/main.js';
