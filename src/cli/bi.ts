@@ -12,10 +12,10 @@ export const bi: CommandAction = async (args, io) => {
   const address = NAME_MIRROR.includes(report.tool) ? addressOf(givenAddress(libraryOptions(args))) : null;
   if (address?.kind === 'file' && !existsSync(address.path)) {
     const { path: db } = address;
-    const log = await io.log(logSettings({}));
+    const log = await io.log(logSettings(args));
     log.warn(`${db} does not exist yet: the files refer to it as the mirror. Sync into it, or name another with --db`);
   }
-  printReport(report, args, io, renderFiles);
+  printReport(report, args, io, renderFiles, true);
   return 0;
 };
 

@@ -44,8 +44,8 @@ export function logSettings({ quiet, logLevel = 'warn', logFormat }: CommandArgu
 }
 
 /** Whether a command that finds nothing wrong prints nothing, as cron jobs want. */
-export function isQuiet(args: CommandArguments): boolean {
-  return QUIET_LEVELS.includes(logSettings(args).level);
+export function isQuiet({ quiet, logLevel }: CommandArguments): boolean {
+  return quiet === true || QUIET_LEVELS.includes(String(logLevel));
 }
 
 const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];

@@ -163,13 +163,13 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'migrate',
     describe:
       'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',
-    options: pick('db', 'dbFile', 'citus', 'allowNetworkFs', 'json', 'config'),
+    options: pick('db', 'dbFile', 'citus', 'allowNetworkFs', 'quiet', 'logLevel', 'json', 'config'),
     run: async (args, io) => (await import('./migrate.ts')).migrate(args, io),
   },
   {
     name: 'compact',
     describe: 'return the space of pruned rows to the file system, while no sync runs; readers aren’t blocked',
-    options: pick('db', 'dbFile', 'allowNetworkFs', 'json', 'config'),
+    options: pick('db', 'dbFile', 'allowNetworkFs', 'quiet', 'logLevel', 'json', 'config'),
     run: async (args, io) => (await import('./compact.ts')).compact(args, io),
   },
   {
@@ -179,7 +179,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile'),
       to: { type: 'string', describe: 'folder of the files; created if it does not exist' },
-      ...pick('semantic', 'pageUrl', 'json', 'config'),
+      ...pick('semantic', 'pageUrl', 'quiet', 'logLevel', 'json', 'config'),
     },
     positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset, metabase, datasette or prometheus' }],
     run: async (args, io) => (await import('./bi.ts')).bi(args, io),
@@ -197,7 +197,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile', 'replica'),
       to: { type: 'string', stdio: true, describe: 'the file to write, such as report.html; - writes to stdout' },
-      ...pick('env', 'maxFailing', 'json', 'config'),
+      ...pick('env', 'maxFailing', 'quiet', 'logLevel', 'json', 'config'),
     },
     run: async (args, io) => (await import('./report.ts')).report(args, io),
   },

@@ -13,8 +13,9 @@ export function reportCommand<Report>(
 ): CommandAction {
   return async (args, io) => {
     const report = await call(args);
-    printReport(report, args, io, render);
-    return exitCode(report);
+    const code = exitCode(report);
+    printReport(report, args, io, render, code === 0);
+    return code;
   };
 }
 

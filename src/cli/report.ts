@@ -1,6 +1,6 @@
 import { makeReport, type PageReport, writeReport } from '../api/report.ts';
 import { SyncError } from '../core/errors.ts';
-import { type CommandAction, type CommandArguments, type CommandIo, STDIO } from './command.ts';
+import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { print } from './print.ts';
 import { reportCommand } from './print-report.ts';
@@ -18,7 +18,7 @@ async function printPage(args: CommandArguments, io: CommandIo): Promise<number>
     throw new SyncError('usage', '--json and --to - both write to stdout: name a file with --to, or leave out --json');
   const { html, report } = await makeReport(libraryOptions(args));
   await print([html.toString()], io.stdout);
-  io.stderr.write(renderWritten({ ...report, to: 'the report' }));
+  if (!report.passed || !isQuiet(args)) io.stderr.write(renderWritten({ ...report, to: 'the report' }));
   return exitCode(report);
 }
 

@@ -6,7 +6,7 @@ export const COMMAND_OPTIONS = {
     default: 'info',
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     describe:
-      'how much is logged: warn only problems, and a command that finds nothing wrong prints no report; debug also every request and the stack of an error, trace also the ' +
+      'how much is logged: warn only problems, which also has the effect of --quiet on commands that have it; debug also every request and the stack of an error, trace also the ' +
       'query of each request',
   },
   logFormat: {

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { main } from '../../src/cli/program.ts';
 import { putColumn } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+import { folder, inPlace, mirrorFile, obsync, TOKEN, testIo } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
 
@@ -21,13 +22,31 @@ async function setUp() {
 test('no command that finds nothing wrong prints anything with --quiet, and --json still prints', async () => {
   const { run, where, cwd } = await setUp();
   const nothing = { code: 0, stdout: '', stderr: '' };
-  expect(await run('sync', ...where, '--quiet')).toEqual(nothing);
-  expect(await run('verify', ...where, '--quiet')).toEqual(nothing);
-  expect(await run('export', '--db', 'm.db', '--to', 'lake', '--quiet')).toEqual(nothing);
-  expect(await run('verify', '--db', 'm.db', '--against', 'lake', '--quiet')).toEqual(nothing);
-  expect(await run('copy', '--db', 'm.db', '--to', join(cwd, 'copy.db'), '--quiet')).toEqual(nothing);
+  for (const args of [
+    ['sync', ...where],
+    ['verify', ...where],
+    ['export', '--db', 'm.db', '--to', 'lake'],
+    ['verify', '--db', 'm.db', '--against', 'lake'],
+    ['copy', '--db', 'm.db', '--to', join(cwd, 'copy.db')],
+    ['backup', 'backup.db', '--db', 'm.db'],
+    ['migrate', '--db', 'm.db'],
+    ['compact', '--db', 'm.db'],
+    ['bi', 'grafana', '--db', 'm.db', '--to', 'dashboards'],
+    ['report', '--db', 'm.db', '--to', 'report.html'],
+  ])
+    expect(await run(...args, '--quiet')).toEqual(nothing);
+  const piped = await run('report', '--db', 'm.db', '--to', '-', '--quiet');
+  expect(piped).toEqual({ code: 0, stdout: expect.stringMatching(/^<!doctype html>/), stderr: '' });
   const { stdout } = await run('sync', ...where, '--quiet', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ status: 'done' });
+});
+
+test('--quiet prints no live progress and no table on a terminal', async () => {
+  const { where, cwd } = await setUp();
+  const io = testIo(env);
+  for (const output of [io.stdout, io.stderr]) Object.assign(output, { isTTY: true });
+  expect(await inPlace({ cwd, env }, () => main(['sync', ...where, '--quiet'], io))).toBe(0);
+  expect([io.stdout.text, io.stderr.text]).toEqual(['', '']);
 });
 
 test.each([['-q'], ['--log-level', 'warn'], ['--log-level', 'error', '--quiet']])(

@@ -42,7 +42,7 @@ describe('obsync report', () => {
       stdout: expect.stringMatching(/^r\.html: \d+ KB, 1 environment/),
     });
     expect(well.stdout).toMatch(/^1 failing test$/m);
-    const bad = await obsync(['report', '--db', db, '--to', 'r.html', '--max-failing', '0'], { cwd });
+    const bad = await obsync(['report', '--db', db, '--to', 'r.html', '--max-failing', '0', '--quiet'], { cwd });
     expect(bad).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^1 failing test, more than --max-failing allows$/m),
@@ -78,7 +78,10 @@ describe('obsync report', () => {
 
   test('--to - writes the report to stdout, and its summary to stderr', async () => {
     const [db, cwd] = [failingMirror(), folder()];
-    const { code, stdout, stderr } = await obsync(['report', '--db', db, '--to', '-', '--max-failing', '0'], { cwd });
+    const { code, stdout, stderr } = await obsync(
+      ['report', '--db', db, '--to', '-', '--max-failing', '0', '--quiet'],
+      { cwd },
+    );
     expect(code).toBe(1);
     expect(stdout).toMatch(/^<!doctype html>.*<\/html>\s*$/s);
     expect(stderr).toMatch(/^the report: \d+ KB, 1 environment .*\n1 failing test, more than --max-failing allows\n$/);
