@@ -79,6 +79,18 @@ test('what is wrong is printed with --quiet as without', async () => {
   expect(stderr).toContain('WARN');
 });
 
+test('a stream that was live and answers 404 is a warning with --quiet, and exit 1 once --grace is over', async () => {
+  const { run, where, world } = await setUp();
+  await run('sync', ...where, '--quiet');
+  world.environment().notLive.add('tests');
+  world.advance(3600);
+  const warned = await run('sync', ...where, '--quiet', '--grace', '2h');
+  const warning = /WARN: env e1 tests: .*it answers 404 but was live before/;
+  expect(warned).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
+  world.advance(2 * 3600);
+  expect(await run('sync', ...where, '--quiet', '--grace', '2h')).toMatchObject({ code: 1 });
+});
+
 test.each([
   ['that ends a command', ['--env', 'nowhere'], 2, /no environment nowhere/],
   ['in the options', ['--retries', '-1'], 2, /--retries needs/],
