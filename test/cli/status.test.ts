@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
+import { prunedHistory } from '../../schema/histories.ts';
 import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import type { StatusReport, StreamReportStatus } from '../../src/api/status-report.ts';
 import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
@@ -69,6 +70,13 @@ function fill({ db }: MirrorFile): void {
         ...times,
         error: 'GET …: answered 500',
       },
+    ])
+    .run();
+  const pruned = { env_id: 'e1', pruned_through: '', mirrored_at: T };
+  db.insert(prunedHistory)
+    .values([
+      { ...pruned, history: 'asset_health_score_history', action: 'thin', row_count: 7 },
+      { ...pruned, history: 'test_executions', action: 'delete', complete_before: EARLIER, row_count: 1 },
     ])
     .run();
   saveCheckpoint(db, 'e1', 'assets', { ...NO_PROGRESS, watermark: T, scanEndedAt: T, scanDue: 'refuted' });
@@ -149,6 +157,8 @@ describe('obsync status as text', () => {
       / {2}columns: failed: GET …: answered 500/,
       / {2}tests: unavailable/,
       / {2}tests: 1 row rejected: see the table rejected_rows/,
+      / {2}asset_health_score_history: thinned to one a day; not finished, 7 rows removed/,
+      / {2}test_executions: pruned before 2026-11-19, 1 row removed/,
       /Staging \(e2\), not listed by the source since 2026-11-19 04:10:00 UTC/,
     ]) {
       expect(stdout).toMatch(words);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
+import { prunedHistory } from '../../schema/histories.ts';
 import { verifications } from '../../schema/page.ts';
 import { mirror, rejectedRows, syncCheckpoints, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
@@ -147,6 +148,19 @@ describe('the time up to which an environment is complete', () => {
     const report = seen(({ reads }) => recordAnswers(reads, { environments: null, until: NOW, streams: CATALOGUE }));
     expect(report.complete_at).toBe(at('07:00'));
   });
+});
+
+test('an environment shows a pruned history only if the pruning is complete, removed rows, and did more than thin', () => {
+  const row = { env_id: 'e', pruned_through: '', row_count: 5, mirrored_at: NOW, complete_before: at('00:00') };
+  const { environments: all } = trustFor(E, ({ db }) =>
+    insert(db, prunedHistory, [
+      { ...row, history: 'test_executions', action: 'delete' },
+      { ...row, history: 'asset_health_score_history', action: 'thin' },
+      { ...row, history: 'asset_health_score_history', action: 'delete', row_count: 0 },
+      { ...row, history: 'unfinished', action: 'delete', complete_before: null },
+    ]),
+  );
+  expect(all.map(({ pruned }) => pruned)).toEqual([[{ history: 'test_executions', before: at('00:00') }]]);
 });
 
 describe('the last sync that a reader of some streams sees', () => {

@@ -53,6 +53,12 @@ describe('the verdict whether a mirror can be trusted', () => {
     );
   });
 
+  test('an environment says which history is pruned, and before which day', async () => {
+    const pruned = [{ history: 'test_executions', before: '2026-08-22T11:55:00.000000Z' }];
+    const { page } = await open(mirrorTrust({ environments: [{ ...PROD, pruned }] }));
+    await page.getByText('test_executions before 2026-08-22 is pruned.').waitFor();
+  });
+
   test('a token limited to some assets gets no verdict beyond completeness', async () => {
     const environments = [{ ...PROD, streams: [streamTrust('assets', HIDDEN)] }];
     const { page } = await open(mirrorTrust({ ...HIDDEN_WHOLE, limited_to: 'assets', environments }));
