@@ -14,6 +14,12 @@ export function widthOf(output: OutputStream): number | null {
   return output.isTTY === true ? columnsOf(output) : null;
 }
 
+/** The terminal's width, else that of the variable COLUMNS, as for a pipe into a pager; null without a limit. */
+export function stdoutWidth({ stdout, env }: Pick<CommandIo, 'stdout' | 'env'>): number | null {
+  const { COLUMNS = '' } = env;
+  return widthOf(stdout) ?? (/^[1-9]\d*$/.test(COLUMNS) ? Number(COLUMNS) : null);
+}
+
 export function columnsOf({ columns }: Pick<OutputStream, 'columns'>): number {
   return columns || 80;
 }

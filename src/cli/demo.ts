@@ -11,7 +11,7 @@ import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
 import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import { type CommandAction, type CommandArguments, type CommandIo, widthOf } from './command.ts';
+import { type CommandAction, type CommandArguments, type CommandIo, stdoutWidth } from './command.ts';
 import { printFailure } from './print-failure.ts';
 import { watchRun, withView } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
@@ -51,7 +51,7 @@ export const demo: CommandAction = async (args, io) => {
   }
 };
 
-const widthOn = ({ stdout }: CommandIo): number => widthOf(stdout) ?? 120;
+const widthOn = (io: CommandIo): number => stdoutWidth(io) ?? 120;
 
 interface DemoRuns {
   readonly io: CommandIo;

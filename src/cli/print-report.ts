@@ -1,4 +1,4 @@
-import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, widthOf } from './command.ts';
+import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, stdoutWidth } from './command.ts';
 import { printableReport } from './printable.ts';
 import { wrapText } from './wrap-text.ts';
 
@@ -28,7 +28,7 @@ export function printReport<Report>(
   isWell = false,
 ): void {
   if (isWell && isQuiet(args) && args['json'] !== true) return;
-  const width = widthOf(io.stdout);
+  const width = stdoutWidth(io);
   io.stdout.write(
     args['json'] === true
       ? `${JSON.stringify(report, null, 2)}\n`

@@ -6,7 +6,7 @@ import { flagOf, OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
-import { type CliCommand, type CommandArguments, type CommandIo, logSettings, widthOf } from './command.ts';
+import { type CliCommand, type CommandArguments, type CommandIo, logSettings, stdoutWidth } from './command.ts';
 import { COMMAND_NAMES, checkDependents, createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables, variableOf } from './settings.ts';
@@ -15,7 +15,7 @@ import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariabl
 export async function main(argv: readonly string[], io = processIo()): Promise<number> {
   let code = 0;
   let settings: SettingsByName = new Map();
-  const parser = createParser(widthOf(io.stdout), async (command, parsed) => {
+  const parser = createParser(stdoutWidth(io), async (command, parsed) => {
     const flags = flagsOf(command, parsed);
     settings = settingsOf(command.options, flags, io.env);
     const given = { ...readValues(command.options, (name) => settings.get(name)?.value), ...flags };

@@ -3,7 +3,7 @@ import { type QueryResult, query as queryMirror } from '../api/query.ts';
 import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
-import { type CommandAction, type CommandIo, STDIO, widthOf } from './command.ts';
+import { type CommandAction, type CommandIo, STDIO, stdoutWidth } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
@@ -38,12 +38,8 @@ async function statementOf(sql: string | undefined, file: string | undefined, io
   return sql;
 }
 
-function textOf(
-  { columns, portions }: QueryResult,
-  format: string | undefined,
-  { stdout }: CommandIo,
-): AsyncIterable<string> {
-  switch (format ?? (stdout.isTTY === true ? 'table' : 'csv')) {
+function textOf({ columns, portions }: QueryResult, format: string | undefined, io: CommandIo): AsyncIterable<string> {
+  switch (format ?? (io.stdout.isTTY === true ? 'table' : 'csv')) {
     case 'csv':
       return csvText(columns, portions);
     case 'json':
@@ -51,6 +47,6 @@ function textOf(
     case 'ndjson':
       return ndjsonText(columns, portions);
     default:
-      return tableText(columns, portions, widthOf(stdout));
+      return tableText(columns, portions, stdoutWidth(io));
   }
 }

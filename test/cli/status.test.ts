@@ -164,6 +164,16 @@ describe('obsync status as text', () => {
       expect(stdout).toMatch(words);
     }
   });
+
+  test('in a pipe it is as wide as COLUMNS says, if that is a number', async () => {
+    const db = mirrorFile(fill);
+    const widest = async (COLUMNS: string) => {
+      const { stdout } = await obsync(['status', '--db', db], { env: { COLUMNS } });
+      return Math.max(...stdout.split('\n').map((line) => line.length));
+    };
+    expect(await widest('x')).toBeGreaterThan(100);
+    expect(await widest('72')).toBeLessThanOrEqual(72);
+  });
 });
 
 test('status says when the next scan of each stream is due by --full-every of the last sync (R13)', async () => {
