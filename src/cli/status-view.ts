@@ -42,9 +42,15 @@ const columnsAt = (now: Instant): readonly FittingColumn<StreamReportStatus>[] =
       seconds === null ? (last_run === null && rows > 0 ? '' : 'never') : span(seconds),
   },
   { head: 'last run', cell: ({ last_run: last }) => last?.status ?? '' },
-  { head: 'mode', cell: ({ last_run: last }) => (last === null ? '' : modeText(last.mode, last.reason)) },
+  { head: 'mode', cell: modeCell },
   { head: 'next scan', cell: (stream) => nextScan(stream, now) },
 ];
+
+function modeCell({ stream, last_run: last }: StreamReportStatus): string {
+  if (last !== null) return modeText(last.mode, last.reason);
+  // Without --history, its rows come with those of latest_test_executions.
+  return stream === 'test_executions' ? 'latest only' : '';
+}
 
 /** How long until a scan is due (R13). */
 function nextScan({ next_scan_at, scan_due }: StreamReportStatus, now: Instant): string {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
+import { testExecutions } from '../../schema/data-tests.ts';
 import { prunedHistory } from '../../schema/histories.ts';
 import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import type { StatusReport, StreamReportStatus } from '../../src/api/status-report.ts';
@@ -17,6 +18,8 @@ import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';
 const EARLIER = '2026-11-19T04:10:00.000000Z';
+
+const EXECUTION = { sub_test_unique_id: 't1', sub_type: 'generic', status: 'PASS', start_time: T, duration_seconds: 1 };
 
 /** A mirror of two environments with many problems. */
 function fill({ db }: MirrorFile): void {
@@ -34,6 +37,10 @@ function fill({ db }: MirrorFile): void {
       { env_id: 'e1', id: 'a3', kind: 'table', deleted_at: T, deletion: 'tombstone', ...bare },
       { env_id: 'e2', id: 'a1', kind: 'table', ...bare },
     ])
+    .run();
+  // Without --history, only the latest results are in it.
+  db.insert(testExecutions)
+    .values({ env_id: 'e1', id: 'x1', test_id: 't1', ...EXECUTION, ...bare })
     .run();
   db.insert(syncRuns)
     .values([
@@ -150,6 +157,7 @@ describe('obsync status as text', () => {
       /│ assets +│ +2 │ 2026-11-20 04:10:00 UTC │ .* │ held +│ scan \(clamp\)/,
       /│ bi_assets +│ +1 │ +│/,
       /│ tests +│ +0 │ +│ never/,
+      /│ test_executions +│ +1 │ +│ +│ +│ latest only +│/,
       / {2}assets: 1 deletion held back: .*--allow-shrink/,
       / {2}assets: the next run scans it in full \(refuted\)/,
       / {2}table_assets: 1 follow-up read pending/,
