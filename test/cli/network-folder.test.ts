@@ -46,6 +46,7 @@ test('every command that writes a mirror refuses a network file system, and send
     ['schedule'],
     ['verify', '--repair'],
     ['migrate'],
+    ['compact'],
     ['copy', '--to', 'c.db'],
     ['demo'],
     ['alerts', 'snooze', '3f9a'],
@@ -60,7 +61,8 @@ test('with --allow-network-fs they write it, and readers need no permission', as
   expect(await obsync(['migrate', '--allow-network-fs'], { cwd, env })).toMatchObject({ code: 0 });
   expect(await obsync(['sync'], { cwd, env: { ...env, OBSYNC_ALLOW_NETWORK_FS: 'true' } })).toMatchObject({ code: 0 });
   expect(await sync({ ...options, db, allowNetworkFs: true })).toMatchObject({ status: 'done' });
-  expect(await obsync(['copy', '--to', 'c.db', '--allow-network-fs'], { cwd })).toMatchObject({ code: 0 });
+  for (const command of [['copy', '--to', 'c.db'], ['compact']])
+    expect(await obsync([...command, '--allow-network-fs'], { cwd })).toMatchObject({ code: 0 });
   expect(await obsync(['alerts', 'snooze', '3f9a', '--allow-network-fs'], { cwd })).toEqual(refusal(/no open alert/));
   for (const command of [['status'], ['query', 'select 1'], ['plan'], ['export', '--to', 'lake']])
     expect(await obsync(command, { cwd, env }), command[0]).toMatchObject({ code: 0 });
