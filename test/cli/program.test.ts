@@ -230,10 +230,11 @@ describe('the settings of a command', () => {
 });
 
 describe('the help', () => {
-  test('it names every command and the exit codes', async () => {
+  test('it names the service, every command and the exit codes', async () => {
     const { code, stdout, stderr } = await obsync(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
+    expect(stdout).toContain('the read API of Elementary Cloud');
     expect(stdout).toContain('Exit codes: 0 success');
   });
 
