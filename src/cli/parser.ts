@@ -11,7 +11,7 @@ import { ALERTS_ADVICE, readValues, splitAtCommas, TOKEN_ADVICE } from './settin
 const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
 4 another sync has locked the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
 
-Every option can also be set by an environment variable (OBSYNC_FULL_EVERY for --full-every) or in the JSON file that \
+Options can also be set by an environment variable (OBSYNC_FULL_EVERY for --full-every) or in the JSON file that \
 --config names (fullEvery). A flag overrides a variable, and a variable overrides the file. The token of the service \
 comes only from OBSYNC_TOKEN or from the file passed with --token-file. The tokens that a server accepts come from \
 OBSYNC_SERVE_TOKEN and from the file that --tokens names.`;
