@@ -7,7 +7,7 @@ import { buildPage } from './page.config.ts';
 
 const outdir = process.argv[2] ?? 'dist';
 
-/** What measures the words of help for the parser: its own makes a segmenter at every start, which takes longer than the rest of it. */
+/** Replaces the string-width of yargs, which makes a segmenter at every start: that takes longer than the rest of it. */
 const textWidth: Plugin = {
   name: 'text-width',
   setup({ onResolve, onLoad }) {

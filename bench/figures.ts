@@ -5,6 +5,9 @@ const FIGURES = 'docs/benchmarks.md';
 
 export const MACHINE = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
 
+export const rowsText = (thousands: number): string =>
+  thousands % 1000 === 0 ? `${thousands / 1000} million rows` : `${thousands} thousand rows`;
+
 const printed: string[] = [];
 
 /** Prints a line of the figures. */

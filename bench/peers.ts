@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { keepFigures, MACHINE, print } from './figures.ts';
+import { keepFigures, MACHINE, print, rowsText } from './figures.ts';
 import { serve } from './measure.ts';
 import { differences, serviceRows } from './peers/compare.ts';
 import { installPrograms, type Place, PROGRAMS, type Program, start, usageOf } from './peers/programs.ts';
@@ -52,7 +52,7 @@ async function requestsSoFar({ url }: Place): Promise<string> {
   return (await fetch(`${url}/requests`, { method: 'POST' })).text();
 }
 
-print(`${MACHINE}; ${thousands} thousand rows\n`);
+print(`${MACHINE}; ${rowsText(thousands)}\n`);
 print(
   '| program | sync | wall s | CPU s | peak MiB | written MiB | requests | right |\n|---|---|---|---|---|---|---|---|',
 );

@@ -1,5 +1,5 @@
 import { type DelayingProxy, delayingProxy, type Traffic } from './delaying-proxy.ts';
-import { keepFigures, MACHINE, median, print } from './figures.ts';
+import { keepFigures, MACHINE, median, print, rowsText } from './figures.ts';
 import { type Bench, openBench, SYNC, type Usage } from './measure.ts';
 import { QUOTA, quotaUse, type RefreshCost, refreshCosts, takeoverMs } from './postgres-cases.ts';
 import { type BenchServer, openBenchServer } from './postgres-server.ts';
@@ -147,7 +147,7 @@ async function printQuota(server: BenchServer): Promise<void> {
 const server = await openBenchServer();
 const bench = await openBench({ thousands });
 try {
-  print(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
+  print(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${rowsText(thousands)}\n`);
   await printCosts(bench, server);
   await printRefreshes(bench, server);
   await printTakeovers(bench, server);
@@ -160,5 +160,5 @@ const LEGEND = `Measured by \`npm run bench:postgres\` with the number of thousa
 PostgreSQL, as whole processes in turn. A page is a request to the service. A proxy between client and server counts the
 bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
 answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
-keepFigures(`## ${thousands} thousand rows in PostgreSQL`);
+keepFigures(`## ${rowsText(thousands)} in PostgreSQL`);
 keepFigures('# What PostgreSQL costs', LEGEND);

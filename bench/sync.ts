@@ -1,4 +1,4 @@
-import { keepFigures, MACHINE, median, print } from './figures.ts';
+import { keepFigures, MACHINE, median, print, rowsText } from './figures.ts';
 import { BARE_LOOP, type Bench, openBench, type Size, SYNC, type Usage } from './measure.ts';
 
 /**
@@ -85,7 +85,7 @@ const HEAD = `| what | CPU s | ratio | wall s | ratio | peak MiB | written MiB |
 
 print(`${MACHINE}; medians of ${rounds}\n`);
 for (const thousands of sizes.length > 0 ? sizes : [100, 1000]) {
-  print(`${thousands} thousand rows\n\n${HEAD}`);
+  print(`${rowsText(thousands)}\n\n${HEAD}`);
   for (const line of await measured(thousands)) print(lineOf(line));
   print('');
 }

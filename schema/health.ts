@@ -12,7 +12,7 @@ export const dimensionOrTotal = () => text('a dimension, or `total`');
 const bucket = () => ({
   score: score().notNull(),
   test_count: integer('number of test results in the score').notNull(),
-  bucket_at: time('the hour that the score stands for (its start)').notNull(),
+  bucket_at: time('start of the hour that the score covers').notNull(),
 });
 
 const total = () => ({ env_id: envId(), asset_id: assetId().notNull(), ...bucket(), ...kept() });

@@ -164,7 +164,7 @@ export const assetHealth = view('asset_health', {
     accuracy: dimensionScore('accuracy'),
     consistency: dimensionScore('consistency'),
     test_count: integer('number of test results in the total'),
-    bucket_at: time('the hour that the total stands for (its start)'),
+    bucket_at: time('start of the hour that the total covers'),
   },
   select: () => sql`SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.score AS total,
   ${dimension('completeness')}, ${dimension('uniqueness')}, ${dimension('freshness')},

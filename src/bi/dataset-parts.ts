@@ -18,7 +18,7 @@ left join (
   left join ${d.relation('asset_owners')} a on o.owner is null and a.env_id = t.env_id and a.asset_id = t.asset_id
 ) w on w.env_id = ${from}.env_id and w.test_id = ${from}.test_id`;
 
-/** The same for rows of which PostgreSQL expects only one, so that it would find the owners of all tests for each. */
+/** The same where PostgreSQL expects a single row: it would otherwise compute the owners of all tests for each row. */
 export function withOwnersPerRow(d: BiDialect, from: string): string {
   if (d.name === 'sqlite') return withOwnersOfTest(d, from);
   const ofTest = `from ${d.relation('test_owners')} o where o.env_id = ${from}.env_id and o.test_id = ${from}.test_id`;
@@ -46,7 +46,7 @@ left join ${relation('live_assets')} a on a.env_id = ${from}.env_id and a.id = $
 export const withTest = ({ relation }: BiDialect, from: string): string => `
 left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${from}.test_id`;
 
-/** What an environment had when the service stopped listing it neither fails nor is open or stale now. */
+/** Nothing of an environment that the service no longer lists is failing, open or stale now. */
 export const isListed = ({ relation }: BiDialect, row: string): string =>
   `${row}.env_id not in (select id from ${relation('environments')} where missing_since is not null)`;
 

@@ -133,10 +133,7 @@ function columnConfig(name: ColumnName): object {
   };
 }
 
-/**
- * A table whose numbers have bars: of Superset's own horizontal bars, a click takes the number for the name, and so
- * filters everything away.
- */
+/** A table whose numbers have bars. A click on Superset's own horizontal bars filters by the number as if it were the name. */
 function bars(chart: Chart): object {
   const names = chart.columns.map((name) => [name, { columnWidth: 150 }]);
   const numbers = chart.metrics.map((metric) => [metric, { d3NumberFormat: FORMATS[metricOf(metric).unit] }]);

@@ -74,7 +74,7 @@ function urlOf(where: string, channel: Readonly<Record<string, unknown>>): strin
   try {
     [url.username, url.password].forEach(decodeURIComponent);
   } catch {
-    throw refusal(where, 'a URL in whose user and password each % that stands for itself is written as %25');
+    throw refusal(where, 'a URL whose user and password write a literal % as %25');
   }
   return url.href;
 }

@@ -6,8 +6,8 @@ export const COMMAND_OPTIONS = {
     default: 'info',
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     describe:
-      'how much is logged: warn only problems, which also has the effect of --quiet on commands that have it; debug also every request and the stack of an error, trace also the ' +
-      'query of each request',
+      'how much is logged; warn: only problems, like --quiet on commands that have it; debug: also every request and the ' +
+      'stack of an error; trace: also the query of each request',
   },
   logFormat: {
     type: 'string',

@@ -204,8 +204,7 @@ export const OPTIONS = {
     type: 'boolean',
     default: false,
     describe:
-      'also serve the mirror, as obsync serve does: --host, --port, --tokens, --rate-limit and --dimension-weights are for ' +
-      'this',
+      'also serve the mirror, like obsync serve: with --host, --port, --tokens, --rate-limit and --dimension-weights',
   },
   host: { type: 'string', default: '127.0.0.1', describe: 'address to listen on' },
   port: { type: 'number', default: 8484, range: PORTS, describe: 'port to listen on; 0 picks a free one' },
@@ -275,7 +274,7 @@ export const OPTIONS = {
     type: 'number',
     default: 8,
     range: { min: 1, max: 1024 },
-    describe: 'size in MiB at which a table goes on in another file',
+    describe: 'size in MiB at which a table continues in a new file',
   },
   maxFailing: {
     type: 'number',

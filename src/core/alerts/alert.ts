@@ -100,7 +100,7 @@ export interface AlertMember {
   readonly until: Instant | null;
   /** How many rows it was about, for `held` and `rejected`. */
   readonly rows?: number | undefined;
-  /** Whether a message has told it. */
+  /** Whether a message has reported it. */
   readonly isTold: boolean;
 }
 
