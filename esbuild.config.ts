@@ -7,7 +7,7 @@ import { buildPage } from './page.config.ts';
 
 const outdir = process.argv[2] ?? 'dist';
 
-/** Replaces the string-width of yargs, which makes a segmenter at every start: that takes longer than the rest of it. */
+/** Replaces the string-width of yargs, which makes a segmenter at every start: that takes longer than all the rest. */
 const textWidth: Plugin = {
   name: 'text-width',
   setup({ onResolve, onLoad }) {
@@ -22,8 +22,8 @@ const textWidth: Plugin = {
 };
 
 /**
- * What the translations of the parser read files with: nothing, so its texts stay in English. In a bundle, it would look for them in a folder
- * `locales` beside the package, where anyone's file could change them.
+ * Keeps the parser's texts in English. In a bundle, it would look for translations in a folder `locales` beside the
+ * package, where anyone's file could change them.
  */
 const noTranslations: Plugin = {
   name: 'no-translations',
@@ -67,7 +67,7 @@ async function compile(entryPoints: Record<string, string>): Promise<Metafile> {
     banner: {
       js: "import { createRequire as requiring } from 'node:module'; const require = requiring(import.meta.url);",
     },
-    // The package needs nothing else: whatever is compiled in starts faster and takes less room. pg would use `pg-native` if it were there.
+    // All else is compiled in, which starts faster and takes less room. pg would use `pg-native` if it were there.
     external: [...Object.keys(manifest.dependencies), 'pg-native'],
     metafile: true,
   });

@@ -11,8 +11,8 @@ import { TERM_PLACES } from './src/page/term-places.ts';
 const SOURCES = 'src/page';
 
 /**
- * Bundles the page into `ui` of this folder: files with a hash in their names, each also compressed, and the page that names them. Beside it,
- * `report.html` is all of it in one file.
+ * Bundles the page into `ui` of this folder: files with a hash in their names, each also compressed, and the page that
+ * names them. Beside it, `report.html` is all of it in one file.
  */
 export async function buildPage(outdir: string): Promise<void> {
   const folder = join(outdir, 'ui');

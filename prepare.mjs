@@ -1,4 +1,4 @@
-/* Compiles the program after `npm ci` in a clone. Without the development packages, the clone has only what a compiled `dist` needs. */
+/* Compiles the program after `npm ci` in a clone. Without development packages, the clone runs a compiled `dist`. */
 import { execSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 

@@ -17,8 +17,8 @@ export function print(line: string): void {
 }
 
 /**
- * With `--keep`, saves the legend and what was printed since the last call under their heading, `# …` or `## …`, leaving
- * all others unchanged.
+ * With `--keep`, saves the legend and what was printed since the last call under their heading, `# …` or `## …`,
+ * leaving all others unchanged.
  */
 export function keepFigures(heading: string, legend?: string): void {
   const figures = [legend, printed.splice(0).join('\n')].filter(Boolean).join('\n\n');

@@ -4,8 +4,8 @@ import { benchWorld, changedRows, type Item, type WorldSize } from './world.ts';
 /**
  * Serves a synthetic account as fast as possible: every list is split into pages beforehand and kept as bytes. The only
  * argument is its size as JSON. Prints its port, and serves until stdin ends. `POST /change` changes one row in a
- * hundred, `POST /requests` answers how many requests there were since the last one, and `POST /die/N` kills the process
- * whose id is in the body at the Nth request from then on.
+ * hundred, `POST /requests` answers how many requests there were since the last one, and `POST /die/N` kills the
+ * process whose id is in the body at the Nth request from then on.
  */
 const size = JSON.parse(process.argv[2] ?? '{"thousands":742}') as WorldSize;
 const world = benchWorld(size);

@@ -1,9 +1,9 @@
 /**
  * Sends what has changed in a mirror to a destination of your own, here a file of JSON lines:
- * `node custom-sink.ts mirror.db changes.ndjson`. Run it after each sync: the second time it sends only the newer changes.
+ * `node custom-sink.ts mirror.db changes.ndjson`. Run it after each sync: it then sends only the newer changes.
  *
- * `mirrored_at` is the time at which the mirror last changed a row or marked it as deleted. Within an environment it never runs
- * backwards, and a later commit has a later time, so the next time continues from the greatest time that was sent.
+ * `mirrored_at` is the time at which the mirror last changed a row or marked it as deleted. Within an environment it
+ * never runs backwards, and a later commit has a later time, so the next time continues from the greatest one sent.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { openMirror } from 'obsync';

@@ -15,7 +15,7 @@ import * as syncTables from './sync.ts';
  * PostgreSQL has.
  */
 
-/** The refresh of a replica asks for the newest rows, which are the last ones of the table: a block range index is small. */
+/** A replica's refresh asks for the newest rows, which are the table's last ones: a block range index is small. */
 function historyInPostgres(table: SQLiteTable): PgTable {
   const name = `${getTableName(table)}_newest`;
   return inPostgres(table, {

@@ -76,8 +76,8 @@ export const failingTests = view('failing_tests', {
 });
 
 /**
- * What is tested of the table `a`. Case is ignored, because one platform writes `ID` where another writes `id`, and a test
- * may name a column that the table no longer has. Grouped, so wide tables take no longer than their columns.
+ * What is tested of the table `a`. Case is ignored, because one platform writes `ID` where another writes `id`, and a
+ * test may name a column that the table no longer has. Grouped, so wide tables take no longer than their columns.
  */
 export const coverageCounts = (d: ViewDialect) => sql`${d.integer(sql`(SELECT count(*) FROM tests t
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${d.enabled})`)} AS test_count,

@@ -53,7 +53,7 @@ function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** An Adaptive Card, the only form that Teams' workflows take. A text run is shown as it is, a text block as Markdown. */
+/** An Adaptive Card, the only form that Teams takes. A text run is shown as it is, a text block as Markdown. */
 export function teamsBody({ message, pageUrl }: OutgoingAlert): RequestBody {
   const { title, lines, link } = messageText(message, pageUrl);
   const block = (text: string, style: object = {}) => ({

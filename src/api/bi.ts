@@ -26,8 +26,8 @@ export interface BiReport {
 }
 
 /**
- * Writes files that describe the mirror to another tool: descriptions, tests, metrics, dashboards, alerts. Needs no mirror;
- * `db` is where the files expect it.
+ * Writes files that describe the mirror to another tool: descriptions, tests, metrics, dashboards, alerts. Needs no
+ * mirror; `db` is where the files expect it.
  * @throws SyncError
  */
 export async function writeBi(options: BiOptions): Promise<BiReport> {

@@ -34,7 +34,7 @@ export async function startServers(
   }
 }
 
-/** A mirror that does not exist yet is created, so that the server answers from the start, whatever the first sync does. */
+/** Creates a mirror that does not exist yet, so the server answers from the start, whatever the first sync does. */
 async function serveMirror(
   options: ScheduleServerOptions,
   { db, baseUrl }: MirrorPlace,

@@ -29,7 +29,7 @@ export async function serve(options: ServeOptions = {}): Promise<RunningServer> 
   return startServer(options);
 }
 
-/** `beforeOpening` is called between the check of the options and the opening of the mirror. @throws SyncError `usage` */
+/** Calls `beforeOpening` after it has checked the options, before it opens the mirror. @throws SyncError `usage` */
 export async function startServer(options: ServeOptions, beforeOpening?: () => Promise<void>): Promise<RunningServer> {
   const host = options.host ?? OPTIONS.host.default;
   const port = readNumber('port', options.port);

@@ -9,7 +9,7 @@ export interface Chart {
   readonly title: string;
   readonly question: string;
   readonly dataset: DatasetId;
-  /** What rows are grouped by: all columns of a list, so that owners do not repeat them; else the axis and the series. */
+  /** What rows are grouped by: all columns of a list, so owners do not repeat them; else the axis and the series. */
   readonly columns: readonly ColumnName[];
   /** What tells rows apart that look the same. It isn't shown. */
   readonly key: readonly ColumnName[];

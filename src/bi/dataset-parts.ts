@@ -83,9 +83,9 @@ export function same(row: string, ...names: ColumnName[]): Dataset['select'] {
 }
 
 /**
- * The first day whose runs the mirror has: that of the first run of a history, or of the first sync if it has read none.
- * A test with one run has no history: that run may be its latest, however old. After a pruning, what is left before it
- * are single runs (R17). Grouping makes SQLite work it out once for each environment, not for each row that is joined.
+ * The first day whose runs the mirror has: that of the first run of a history, or of the first sync if it has read
+ * none. A test with one run has no history: that run may be its latest, however old. After a pruning, what is left
+ * before it are single runs (R17). Grouping makes SQLite work it out once per environment, not per joined row.
  */
 export const historySince = (d: BiDialect): string => `(
   select b.env_id, ${d.dayOf('max(case when p.pruned_before > b.begun then p.pruned_before else b.begun end)')} as history_since
@@ -112,13 +112,13 @@ const prunedRuns = ({ relation }: BiDialect): string => `(
     from ${relation('pruned_history')} where history = 'test_executions'
   )`;
 
-/** Whether the mirror knows when an incident began: from an earlier run, or because a pruning has kept its first one. */
+/** Whether the mirror knows when an incident began: from an earlier run, or because a pruning kept its first one. */
 export const isBeginKnown = (d: BiDialect): string => `(exists (
     select 1 from ${d.relation('test_executions')} e
     where e.env_id = i.env_id and e.test_id = i.test_id and e.sub_test_unique_id = i.sub_test_unique_id
       and e.start_time < i.first_start_time)
     or exists (select 1 from ${prunedRuns(d)} p where p.env_id = i.env_id and i.first_start_time < p.pruned_before))`;
 
-/** When a run first read the environment `e`, as far as runs are kept: the age of one that was never read to its end. */
+/** When a run first read the environment `e`, as far as runs are kept: the age of one never read to its end. */
 export const firstRead = ({ relation }: BiDialect): string =>
   `(select min(s.started_at) from ${relation('sync_stream_runs')} s where s.env_id = e.id)`;

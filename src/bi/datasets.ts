@@ -59,9 +59,9 @@ where ${isListed(d, 'f')}`,
 where ${isListed(d, 'f')}`,
   },
   /**
-   * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on, so
-   * earlier days would show a trend that isn't one. An inner join would make PostgreSQL expect few rows, and compare each
-   * with all owners.
+   * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on,
+   * so earlier days would show a trend that isn't one. An inner join would make PostgreSQL expect few rows, and compare
+   * each with all owners.
    */
   test_runs: {
     title: 'Test runs by day',

@@ -4,7 +4,7 @@ import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
 
-/** What a reader can filter a dashboard by, besides the time. It applies to every chart whose dataset has the column. */
+/** What a reader can filter a dashboard by, besides the time. It applies to each chart whose dataset has the column. */
 export interface DashboardFilter {
   readonly name: string;
   readonly label: string;

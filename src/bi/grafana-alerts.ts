@@ -19,9 +19,9 @@ export function alertRules(source: MirrorSource): object {
 }
 
 /**
- * The only metric of a rule's rows is compared with `above`, in each environment; `noData` is what an answer without rows
- * means. The question is the summary of an alert. The templates use `.Labels`, since Grafana may take `$labels` for a
- * variable of its environment.
+ * The only metric of a rule's rows is compared with `above`, in each environment; `noData` is what an answer without
+ * rows means. The question is the summary of an alert. The templates use `.Labels`, since Grafana may take `$labels`
+ * for a variable of its environment.
  */
 const RULES = [
   {

@@ -133,7 +133,7 @@ function columnConfig(name: ColumnName): object {
   };
 }
 
-/** A table whose numbers have bars. A click on Superset's own horizontal bars filters by the number as if it were the name. */
+/** A table whose numbers have bars. A click on Superset's own horizontal bars would filter by the number as a name. */
 function bars(chart: Chart): object {
   const names = chart.columns.map((name) => [name, { columnWidth: 150 }]);
   const numbers = chart.metrics.map((metric) => [metric, { d3NumberFormat: FORMATS[metricOf(metric).unit] }]);

@@ -110,7 +110,7 @@ function underHeading(heading: string, findings: readonly VerifyFinding[]): stri
   return findings.length === 0 ? [] : [heading, ...groupByStream(findings).map((text) => `  ${text}`)];
 }
 
-/** Pending differences by their reason: usually the source has just changed, so they are only counted unless `verbose`. */
+/** Pending differences by reason. Usually the source has just changed, so they are only counted unless `verbose`. */
 function pendingLines({ pending }: VerifyReport, verbose: boolean): string[] {
   const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
   return [...kinds].flatMap(([why, all]) => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { CellRow } from './cell.ts';
 import type { ExportedFile } from './manifest.ts';
 
-/** The rows of one file: a whole partition, or those from one key up to another; of a history, from one `mirrored_at`. */
+/** The rows of one file: a whole partition, or from one key up to another; of a history, from one `mirrored_at`. */
 export interface ExportSegment {
   /** Null for the file of a table without rows. */
   readonly env_id: string | null;

@@ -8,9 +8,9 @@ import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { isSharedName, NAME_DIGITS, partitionPath } from './partition-path.ts';
 
 /**
- * The path of a file in the folder of its table, where readers without the manifest find exactly the files of the newest
- * export. Its name is that of the segment: a new version replaces the old one atomically, so a reader never finds a row
- * of a segment twice, or not at all. It has the environment too: some file systems take `Prod` and `prod` for one name.
+ * The path of a file in the folder of its table, where readers without the manifest find exactly the files of the
+ * newest export. Its name is that of the segment: a new version replaces the old one atomically, so a reader never
+ * finds a row of a segment twice, or not at all. It has the environment too: some file systems ignore case.
  */
 function tablePath(file: ExportedFile, format: ExportFormat): string {
   const digest = hash('sha256', JSON.stringify([file.env_id, file.month, file.from]));

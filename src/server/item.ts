@@ -120,7 +120,8 @@ function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
 
 /**
  * A member of `extra` replaces a known field only if the field is empty, because its time is not trusted (R10) or an
- * earlier version did not know it, or if `extra` has the exact number. Unknown members of an object return to that object (R19).
+ * earlier version did not know it, or if `extra` has the exact number. Unknown members of an object return to that
+ * object (R19).
  */
 function mergeMembers(item: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {

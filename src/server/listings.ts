@@ -22,8 +22,8 @@ export interface CollectionListing {
   /** The condition for showing a row. Few of many rows may meet it. */
   readonly visibleIf: string | undefined;
   /**
-   * The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. If it
-   * is `r`, no other row is needed to decide whether a row is shown, or to build its item.
+   * The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. If
+   * it is `r`, no other row is needed to decide whether a row is shown, or to build its item.
    */
   readonly feedClock: 'r' | 'c' | undefined;
   /** SQL of the ids of the assets that a reader must see in order to see the row. */

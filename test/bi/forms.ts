@@ -1,7 +1,7 @@
 /*
  * The file formats of other tools, as far as obsync uses them, as JSON schemas. They are closed: a field that is not
- * named here is unknown to the tool. The originals: `core-spec/osi-schema.json` of apache/ossie (0.2.0.dev0), `schemas/` of
- * dbt-labs/dbt-jsonschema, and the classes `ImportV1…Schema` and the importers of apache/superset.
+ * named here is unknown to the tool. The originals: `core-spec/osi-schema.json` of apache/ossie (0.2.0.dev0),
+ * `schemas/` of dbt-labs/dbt-jsonschema, and the classes `ImportV1…Schema` and the importers of apache/superset.
  */
 
 export const text = { type: 'string', minLength: 1 };

@@ -24,10 +24,10 @@ const AT = daysAgo(1);
  * | single | ann, by its table `items` | PASS | PASS | PASS | FAIL |
  *
  * `joint` tests one of the two columns of `orders`, which was not updated for 200 days. The table `bare` of ann and bob
- * has no test. There was first synced 2 days ago and has no histories; nobody owns its
- * tests `late`, which passed before that, and `old`, which has only failed. Gone is no longer listed; its test failed last.
- * New was never synced. The last run of each environment ended just now, but it is two hours since all of Here was synced,
- * and five since the columns of There were.
+ * has no test. There was first synced 2 days ago and has no histories; nobody owns its tests `late`, which passed
+ * before that, and `old`, which has only failed. Gone is no longer listed; its test failed last. New was never synced.
+ * The last run of each environment ended just now, but it is two hours since all of Here was synced, and five since the
+ * columns of There were.
  */
 export function fillSmallMirror(db: MirrorFile['db']): void {
   fillEnvironments(db);

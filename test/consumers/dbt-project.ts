@@ -27,7 +27,7 @@ export async function projectOverExport(mirror: MirrorFile, choice: ProjectChoic
   return project;
 }
 
-/** A project of dbt-postgres over the mirror in this schema. Its models go to the schema `target`. @returns its folder */
+/** A project of dbt-postgres over the mirror in this schema, with models in the schema `target`. @returns its folder */
 export function projectInPostgres({ serverUrl, schema }: TestSchema, choice: ProjectChoice = {}, target = 'public') {
   const { hostname, port, username, password, pathname } = new URL(serverUrl);
   const server = { type: 'postgres', host: hostname, port: Number(port), user: username, schema: target, threads: 4 };

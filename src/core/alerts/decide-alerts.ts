@@ -212,7 +212,7 @@ function eventOf(alert: Alert, members: Alert['members'], rule: AlertRule, at: I
   return hasNews || isReminderDue(alert, rule, at) ? 'remind' : null;
 }
 
-/** No run begins exactly on time: reminders come up to this share of their interval early, so a daily run sends each. */
+/** No run begins exactly on time: reminders come up to this share of their interval early, so daily runs send each. */
 const EARLY_SHARE = 0.05;
 
 /** The most seconds that a reminder comes early. */

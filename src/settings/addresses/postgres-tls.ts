@@ -29,8 +29,8 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
 }
 
 /**
- * The mode for other programs with libpq; undefined if it is left to them. They find the certificate to check against by
- * themselves, or refuse to connect: a file may not exist there, and not every libpq finds those of the system.
+ * The mode for other programs with libpq; undefined if it is left to them. They find the certificate to check against
+ * by themselves, or refuse to connect: a file may not exist there, and not every libpq finds those of the system.
  */
 export function libpqSslMode(find: (name: string) => string | undefined): string | undefined {
   const root = find('sslrootcert');

@@ -34,7 +34,7 @@ const PARAMETERS: readonly string[] = ['schema', 'service', ...SERVICE_PARAMETER
 const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
 
 /**
- * Parses `postgres://…`. A `+` is a plus sign, as in libpq. No message repeats the address, which may contain a password.
+ * Parses `postgres://…`. A `+` is a plus sign, as in libpq. No message repeats the address: it may contain a password.
  * @throws SyncError `usage`
  */
 export function parsePostgresUrl(given: string): ConnectionKeywords {

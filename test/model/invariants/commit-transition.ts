@@ -92,8 +92,8 @@ function settledBefore(
 }
 
 /**
- * Whether the row is younger than the overlap, so its dependents may be committed after the read (R18, R22). A time that
- * counts as missing says nothing (R10).
+ * Whether the row is younger than the overlap, so its dependents may be committed after the read (R18, R22). A time
+ * that counts as missing says nothing (R10).
  */
 export function mayLag(transition: CommitTransition, read: ServedRead, row: Row | undefined): boolean {
   const settled = settledBefore(read, transition);
@@ -103,8 +103,8 @@ export function mayLag(transition: CommitTransition, read: ServedRead, row: Row 
 }
 
 /**
- * Whether a time is an hour ahead of the newest server time, and so counts as missing, even if that server time is wrong
- * (R10).
+ * Whether a time is an hour ahead of the newest server time, and so counts as missing, even if that server time is
+ * wrong (R10).
  */
 export function isUntrusted(time: string, { latest }: Pick<CommitTransition, 'latest'>): boolean {
   return latest !== null && time > addSeconds(latest, HOUR);

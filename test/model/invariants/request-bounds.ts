@@ -6,8 +6,8 @@ const MAX_URL_BYTES = 8000;
 
 /**
  * No request exceeds the limits of the service: bounds at most 89 days before the newest server time, and none without
- * one (R3), pages of at most 2000 rows (R22), at most 1000 values, URLs below 8 KB (R12). `wasUndated`: the run has sent
- * requests before it knew a server time, and may have prepared this one then (R1).
+ * one (R3), pages of at most 2000 rows (R22), at most 1000 values, URLs below 8 KB (R12). `wasUndated`: the run has
+ * sent requests before it knew a server time, and may have prepared this one then (R1).
  */
 export function requestBounds(
   request: PageRequest,

@@ -20,7 +20,7 @@ function scanIntervalSeconds(fullEveryDays: SyncCommand['fullEveryDays'], pages:
   return fullEveryDays === 'auto' ? Math.min(7 * DAY, Math.max(HOUR, pages * 600)) : fullEveryDays * DAY;
 }
 
-/** Counts the pages of each scan, and checks after each run that no stream that is done was due for another one (R13). */
+/** Counts the pages of each scan, and checks after each run that no stream that is done was due for another (R13). */
 export function scansAreTimely(): {
   readonly record: Invariant;
   overdue(summary: RunSummary, fullEveryDays: SyncCommand['fullEveryDays']): string[];
