@@ -5,7 +5,6 @@ import {
   envId,
   feedColumns,
   feedKeys,
-  isLive,
   kept,
   objectDescription,
   owners,
@@ -14,6 +13,7 @@ import {
   stagedTable,
   tags,
   updatedAt,
+  whereNotDeleted,
 } from './common-columns.ts';
 import { table } from './table.ts';
 
@@ -56,7 +56,7 @@ export const assets = table(
   (t) => [
     ...feedKeys('assets', t),
     index('assets_by_kind').on(t.env_id, t.kind, t.id),
-    index('assets_live_by_kind').on(t.env_id, t.kind, t.mirrored_at, t.id).where(isLive),
+    index('assets_live_by_kind').on(t.env_id, t.kind, t.mirrored_at, t.id).where(whereNotDeleted),
   ],
 );
 

@@ -43,14 +43,14 @@ export const projectPath = () => text('its place in the project tree, with `/` b
 export const updatedAt = () => time('when it was last updated in the platform that it comes from');
 
 /** SQLite uses an index of live rows only in a statement that contains exactly this condition. */
-export const isLive = sql`deleted_at is null`;
+export const whereNotDeleted = sql`deleted_at is null`;
 
 type FollowedColumns = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
 
 /** A feed table's key, and indexes of live and of deleted rows in the order of their changes, for readers (R21). */
 export const feedKeys = (name: string, { env_id, mirrored_at, id }: FollowedColumns) => [
   primaryKey({ columns: [env_id, id] }),
-  index(`${name}_live`).on(env_id, mirrored_at, id).where(isLive),
+  index(`${name}_live`).on(env_id, mirrored_at, id).where(whereNotDeleted),
   index(`${name}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
 ];
 

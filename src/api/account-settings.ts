@@ -23,7 +23,7 @@ export interface AccountOptions
 
 /** Validates an account's options; `address` is that of the database. @throws SyncError `usage` */
 export function accountFrom(given: AccountOptions, address: string): SyncAccount {
-  const name = nameOf(given.name);
+  const name = checkAccountName(given.name);
   const schema = given.schema ?? defaultSchema(name);
   withSchema(address, schema);
   if (schema === 'public')
@@ -58,7 +58,7 @@ function isSet(option: (typeof ACCOUNT_SYNC_OPTIONS)[number], value: unknown): b
 /** Names appear in messages, in tables and on command lines. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._@/-]{0,98}[\p{L}\p{N}])?$/u;
 
-export function nameOf(given: unknown): string {
+export function checkAccountName(given: unknown): string {
   if (typeof given === 'string' && NAME.test(given)) return given;
   throw new OptionError(
     'name',

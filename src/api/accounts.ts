@@ -17,7 +17,7 @@ import {
   storeAccount,
 } from '../workers/account-store.ts';
 import { dueAfter } from '../workers/due-time.ts';
-import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
+import { type AccountOptions, accountFrom, checkAccountName, settingsOfAccount } from './account-settings.ts';
 import { readAccountsDatabase, withAccountsDatabase } from './accounts-database.ts';
 import { dropMirror } from './drop-mirror.ts';
 import { requestEnvironments } from './request-environments.ts';
@@ -98,7 +98,7 @@ export async function removeAccount(
   options: RemoveAccountOptions,
 ): Promise<AccountReport & { readonly dropped: boolean }> {
   checkOptions(options);
-  const [name, drop] = [nameOf(options.name), options.drop ?? false];
+  const [name, drop] = [checkAccountName(options.name), options.drop ?? false];
   const account = await withAccountsDatabase(options, (database) =>
     deleteAccount(database, name, drop ? dropMirror : null),
   );
@@ -108,7 +108,7 @@ export async function removeAccount(
 /** Lists an account's environments at the service with its token, in one request. @throws SyncError */
 export async function testAccount(options: NamedAccountOptions): Promise<AccountTestReport> {
   checkOptions(options);
-  const name = nameOf(options.name);
+  const name = checkAccountName(options.name);
   const account = await readAccountsDatabase(options, { read: (database) => findAccount(database, name), none: null });
   if (account === null) throw noAccount(name);
   const settings = settingsOfAccount(account, givenAddress(options));

@@ -5,7 +5,7 @@ import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { bucketAddress } from '../export/bucket/bucket-address.ts';
 import { withImage } from '../export/bucket/bucket-image.ts';
-import { sumOf } from '../export/build-manifest.ts';
+import { sumOfFiles } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
 import { type ExportManifest, LAYOUT } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
@@ -69,7 +69,7 @@ async function compareMirror(
   const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
   const differences = await compareExport({ connection, folder, manifest, envIds, signal });
   const { instant, files } = manifest;
-  const rows = sumOf(files, 'rows');
+  const rows = sumOfFiles(files, 'rows');
   return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
 }
 

@@ -9,7 +9,7 @@ import { type BucketAddress, bucketAddress } from '../export/bucket/bucket-addre
 import { withImage } from '../export/bucket/bucket-image.ts';
 import type { ObjectStore } from '../export/bucket/object-store.ts';
 import { upload } from '../export/bucket/upload.ts';
-import { sumOf } from '../export/build-manifest.ts';
+import { sumOfFiles } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
 import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
 import { ExportFolder } from '../export/export-folder.ts';
@@ -214,10 +214,10 @@ function reportOf(
 
 function countsOf(files: readonly ExportedFile[], written: readonly ExportedFile[]): FileCounts {
   return {
-    rows: sumOf(files, 'rows'),
+    rows: sumOfFiles(files, 'rows'),
     files: files.length,
-    bytes: sumOf(files, 'bytes'),
+    bytes: sumOfFiles(files, 'bytes'),
     files_written: written.length,
-    bytes_written: sumOf(written, 'bytes'),
+    bytes_written: sumOfFiles(written, 'bytes'),
   };
 }

@@ -6,11 +6,11 @@ import { openStore } from './open-store.ts';
 
 /** Counting a million rows takes a while: for a thread that may wait. */
 export function measureMirror(db: string): Promise<Measurements> {
-  return readRows(db, MEASUREMENTS);
+  return readMirrorRows(db, MEASUREMENTS);
 }
 
 /** The rows of each statement, from one state of the mirror at an address; no rows if there is no mirror. */
-export async function readRows<Statements extends Readonly<Record<string, string>>>(
+export async function readMirrorRows<Statements extends Readonly<Record<string, string>>>(
   db: string,
   statements: Statements,
 ): Promise<RowsOf<Statements>> {

@@ -3,7 +3,7 @@ import type { MirrorSource } from './grafana-source.ts';
 import { chartSql } from './query.ts';
 
 /** Rules over the SQL itself: alerting does not know the variables of a dashboard. */
-export function alertRules(source: MirrorSource): object {
+export function grafanaAlertRules(source: MirrorSource): object {
   return {
     apiVersion: 1,
     groups: [

@@ -5,7 +5,7 @@ import { COLUMNS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { choicesSql, type DashboardFilter, FILTERS, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
-import { alertRules } from './grafana-alerts.ts';
+import { grafanaAlertRules } from './grafana-alerts.ts';
 import { drawingOf, variable } from './grafana-panel.ts';
 import { dataSource, literal, type MirrorSource } from './grafana-source.ts';
 import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
@@ -41,7 +41,7 @@ export function grafanaFiles({ mirror, pageUrl, to }: ToolPlaces): GeneratedFile
       apiVersion: 1,
       providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(to, 'dashboards')) } }],
     }),
-    yamlFile('provisioning/alerting/obsync.yaml', alertRules(source)),
+    yamlFile('provisioning/alerting/obsync.yaml', grafanaAlertRules(source)),
   ];
 }
 

@@ -57,7 +57,7 @@ const test = reportCommand(
     environments.some(({ next_run }) => next_run !== null) && unknown.length === 0 ? 0 : 1,
 );
 
-export const accounts = commandOfActions('accounts', { add, list, remove, test });
+export const accountsCommand = commandOfActions('accounts', { add, list, remove, test });
 
 /** The library reports a missing name. */
 function nameIn(args: CommandArguments): string {

@@ -45,4 +45,4 @@ const snooze = reportCommand(
   ({ key, until }) => `no reminders of ${key} until ${minuteText(until)}\n`,
 );
 
-export const alerts = commandOfActions('alerts', { list, test, snooze });
+export const alertsCommand = commandOfActions('alerts', { list, test, snooze });

@@ -1,4 +1,4 @@
-import { backup as backUp } from '../api/backup.ts';
+import { backup } from '../api/backup.ts';
 import type { BackupReport } from '../destination/sqlite/backup.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { type CommandAction, STDIO } from './command.ts';
@@ -7,11 +7,11 @@ import { printReport } from './print-report.ts';
 import { untilSignal } from './signals.ts';
 import { counted, sizeText } from './words.ts';
 
-export const backup: CommandAction = async (args, io) => {
+export const backupCommand: CommandAction = async (args, io) => {
   if (args['to'] === STDIO) throw new OptionError('to', 'a backup cannot be written to stdout: name a file');
   return untilSignal(args, io, 'a long write: an earlier backup stays as it was', async ({ signal }) => {
     printReport(
-      await backUp({ ...mirrorOptions(args), to: args['to'] as string, signal }),
+      await backup({ ...mirrorOptions(args), to: args['to'] as string, signal }),
       args,
       io,
       renderBackup,

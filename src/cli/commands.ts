@@ -63,14 +63,14 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'sync',
     describe: 'bring the mirror up to date, once',
     options: { ...SYNC_OPTIONS, ...pick('textfile', 'quiet', 'verbose', 'json') },
-    run: async (args, io) => (await import('./sync.ts')).sync(args, io),
+    run: async (args, io) => (await import('./sync.ts')).syncCommand(args, io),
   },
   {
     name: 'plan',
     describe:
       'show how many requests the next sync needs, how long it waits for quota, and why; requests only the list of environments',
     options: { ...SYNC_OPTIONS, ...pick('replica', 'json') },
-    run: async (args, io) => (await import('./plan.ts')).plan(args, io),
+    run: async (args, io) => (await import('./plan.ts')).planCommand(args, io),
   },
   {
     name: 'doctor',
@@ -80,7 +80,7 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', 'env', 'timeout', 'allowHttp', 'caFile', 'allowNetworkFs'),
       ...pick('json', 'config'),
     },
-    run: async (args, io) => (await import('./doctor.ts')).doctor(args, io),
+    run: async (args, io) => (await import('./doctor.ts')).doctorCommand(args, io),
   },
   {
     name: 'schedule',
@@ -91,13 +91,13 @@ export const COMMANDS: readonly CliCommand[] = [
       ...SERVE_OPTIONS,
     },
     dependents: { metricsPort: ['metricsHost'], serve: Object.keys(SERVE_OPTIONS) },
-    run: async (args, io) => (await import('./schedule.ts')).schedule(args, io),
+    run: async (args, io) => (await import('./schedule.ts')).scheduleCommand(args, io),
   },
   {
     name: 'status',
     describe: 'show what is mirrored, how fresh it is, and the last problems; sends no requests',
     options: pick('db', 'dbFile', 'maxAge', 'all', 'json', 'config'),
-    run: async (args, io) => (await import('./status.ts')).status(args, io),
+    run: async (args, io) => (await import('./status.ts')).statusCommand(args, io),
   },
   {
     name: 'verify',
@@ -106,7 +106,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: VERIFY_OPTIONS,
     run: async (args, io) =>
       args['against'] === undefined
-        ? (await import('./verify.ts')).verify(args, io)
+        ? (await import('./verify.ts')).verifyCommand(args, io)
         : (await import('./verify-export.ts')).verifyAgainst(args, io),
   },
   {
@@ -116,14 +116,14 @@ export const COMMANDS: readonly CliCommand[] = [
     positionals: [
       { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
     ],
-    run: async (args, io) => (await import('./query.ts')).query(args, io),
+    run: async (args, io) => (await import('./query.ts')).queryCommand(args, io),
   },
   {
     name: 'describe',
     describe: 'show what the tables and views of a mirror and their columns mean; needs no mirror',
     options: pick('json', 'config'),
     positionals: [{ name: 'table', describe: 'one table or view, with its columns' }],
-    run: async (args, io) => (await import('./describe.ts')).describe(args, io),
+    run: async (args, io) => (await import('./describe.ts')).describeCommand(args, io),
   },
   {
     name: 'export',
@@ -157,20 +157,20 @@ export const COMMANDS: readonly CliCommand[] = [
       'copy a mirror in a file, as of one instant, into one file that replaces an earlier backup; a sync may be writing meanwhile',
     options: pick('db', 'dbFile', 'quiet', 'logLevel', 'json', 'config'),
     positionals: [{ name: 'to', describe: 'the file of the backup, such as backup.db' }],
-    run: async (args, io) => (await import('./backup.ts')).backup(args, io),
+    run: async (args, io) => (await import('./backup.ts')).backupCommand(args, io),
   },
   {
     name: 'migrate',
     describe:
       'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',
     options: pick('db', 'dbFile', 'citus', 'allowNetworkFs', 'quiet', 'logLevel', 'json', 'config'),
-    run: async (args, io) => (await import('./migrate.ts')).migrate(args, io),
+    run: async (args, io) => (await import('./migrate.ts')).migrateCommand(args, io),
   },
   {
     name: 'compact',
     describe: 'return the space of pruned rows to the file system, while no sync runs; readers aren’t blocked',
     options: pick('db', 'dbFile', 'allowNetworkFs', 'quiet', 'logLevel', 'json', 'config'),
-    run: async (args, io) => (await import('./compact.ts')).compact(args, io),
+    run: async (args, io) => (await import('./compact.ts')).compactCommand(args, io),
   },
   {
     name: 'bi',
@@ -209,7 +209,7 @@ export const COMMANDS: readonly CliCommand[] = [
       { name: 'action', describe: 'add, list, remove, or test (lists the environments of the account at the service)' },
       { name: 'account', describe: 'the name of the account' },
     ],
-    run: async (args, io) => (await import('./accounts.ts')).accounts(args, io),
+    run: async (args, io) => (await import('./accounts.ts')).accountsCommand(args, io),
   },
   {
     name: 'alerts',
@@ -223,7 +223,7 @@ export const COMMANDS: readonly CliCommand[] = [
       { name: 'action', describe: 'list, test (sends a sample), or snooze' },
       { name: 'key', describe: 'test: the name of a channel; snooze: the key of an alert, or its beginning' },
     ],
-    run: async (args, io) => (await import('./alerts.ts')).alerts(args, io),
+    run: async (args, io) => (await import('./alerts.ts')).alertsCommand(args, io),
   },
   {
     name: 'worker',

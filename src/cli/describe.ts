@@ -1,10 +1,10 @@
-import { describe as describeTables, type MirrorDescription, type TableDescription } from '../api/describe.ts';
+import { describe, type MirrorDescription, type TableDescription } from '../api/describe.ts';
 import type { CommandAction } from './command.ts';
 import { printReport } from './print-report.ts';
 
-export const describe: CommandAction = async (args, io) => {
+export const describeCommand: CommandAction = async (args, io) => {
   const table = args['table'] as string | undefined;
-  const described = await describeTables(table === undefined ? {} : { table: [table] });
+  const described = await describe(table === undefined ? {} : { table: [table] });
   printReport(described, args, io, table === undefined ? renderAll : renderColumns);
   return 0;
 };

@@ -1,10 +1,10 @@
-import { type CheckReport, doctor as examine } from '../api/doctor.ts';
+import { type CheckReport, doctor } from '../api/doctor.ts';
 import type { CommandAction } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 
-export const doctor: CommandAction = async (args, io) => {
-  const report = await examine({
+export const doctorCommand: CommandAction = async (args, io) => {
+  const report = await doctor({
     ...serviceOptions(args, io),
     onProgress: ({ type: _, ...check }) => void (args['json'] === true || printReport(check, args, io, renderCheck)),
   });

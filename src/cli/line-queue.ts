@@ -38,7 +38,7 @@ function writeTo(descriptor: number, line: string): void {
 }
 
 /** Writes a line, and waits for a reader that is slow. Like `writeTo`, it loses the line if it cannot be written. */
-export function writeWhole(descriptor: number, line: string): void {
+export function writeLineSync(descriptor: number, line: string): void {
   for (let rest = Buffer.from(line); rest.length > 0; )
     try {
       rest = rest.subarray(writeSync(descriptor, rest));

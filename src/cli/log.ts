@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { type PrettyOptions, prettyFactory, default as prettyStream } from 'pino-pretty';
 import type { LogSettings } from './command.ts';
-import { openLineQueue, writeWhole } from './line-queue.ts';
+import { openLineQueue, writeLineSync } from './line-queue.ts';
 import { printable } from './printable.ts';
 
 const PRETTY: PrettyOptions = {
@@ -16,7 +16,7 @@ const PRETTY: PrettyOptions = {
 /** Lines of time, level and message, or JSON objects; on stderr by default. Stacks are shown only at `debug`. */
 export function createLog({ level, format }: LogSettings, output: 2 | Writable = 2): Logger {
   if (format === 'text') return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: output, sync: true }));
-  const lines = output === 2 ? { write: (line: string) => writeWhole(2, line) } : output;
+  const lines = output === 2 ? { write: (line: string) => writeLineSync(2, line) } : output;
   return pino({ ...optionsOf(level), ...JSON_LINES }, lines);
 }
 

@@ -1,9 +1,9 @@
-import { type MigrateReport, migrate as migrateMirror } from '../api/migrate.ts';
+import { type MigrateReport, migrate } from '../api/migrate.ts';
 import { libraryOptions } from './library-options.ts';
 import { reportCommand } from './print-report.ts';
 import { counted } from './words.ts';
 
-export const migrate = reportCommand((args) => migrateMirror(libraryOptions(args)), renderMigration);
+export const migrateCommand = reportCommand((args) => migrate(libraryOptions(args)), renderMigration);
 
 function renderMigration({ db, change, citus }: MigrateReport): string {
   const changed = {

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { type QueryResult, query as queryMirror } from '../api/query.ts';
+import { type QueryResult, query } from '../api/query.ts';
 import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
@@ -9,16 +9,13 @@ import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
 import { tableText } from './rows-view.ts';
 
-export const query: CommandAction = async (args, io) => {
+export const queryCommand: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined, io);
   const statementTimeout = args['statementTimeout'] as number;
-  return closeAfter(
-    await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout }),
-    async (result) => {
-      await print(textOf(result, args['format'] as string | undefined, io), io.stdout);
-      return 0;
-    },
-  );
+  return closeAfter(await query({ ...mirrorOptions(args), sql, bigints: true, statementTimeout }), async (result) => {
+    await print(textOf(result, args['format'] as string | undefined, io), io.stdout);
+    return 0;
+  });
 };
 
 /** @throws SyncError `usage` if there is no statement, or more than one */

@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
-import { schedule as keepInSync, type ScheduleEvent } from '../api/schedule.ts';
+import { type ScheduleEvent, schedule } from '../api/schedule.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { logRun } from './progress-view.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 
-export const schedule: CommandAction = (args, io) => {
+export const scheduleCommand: CommandAction = (args, io) => {
   // A server runs on even if nothing reads its log.
   const opening = (args['serve'] === true ? io.serverLog : io.log)(logSettings(args));
   return runUntilStopped(args, io, { log: opening }, async ({ signal, log, started }) => {
     const onEvent = logEvents(log);
     io.limitHeap();
-    await keepInSync({
+    await schedule({
       ...serviceOptions(args, io),
       signal,
       logger: log,

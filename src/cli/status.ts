@@ -1,4 +1,4 @@
-import { status as readStatus } from '../api/status.ts';
+import { status } from '../api/status.ts';
 import { SyncError } from '../core/errors.ts';
 import { readDuration } from '../settings/option-error.ts';
 import { renderAllStatus } from './all-status-view.ts';
@@ -9,7 +9,7 @@ import { printable } from './printable.ts';
 import { stalenessOf } from './staleness.ts';
 import { renderStatus } from './status-view.ts';
 
-export const status: CommandAction = async (args, io) => {
+export const statusCommand: CommandAction = async (args, io) => {
   const options = mirrorOptions(args);
   if (args['all'] === true) {
     if (args['maxAge'] !== undefined) throw new SyncError('usage', '--max-age is for one mirror: leave out --all');
@@ -19,7 +19,7 @@ export const status: CommandAction = async (args, io) => {
     return 0;
   }
   const maxAge = args['maxAge'] === undefined ? null : readDuration('maxAge', String(args['maxAge']));
-  const report = await readStatus(options);
+  const report = await status(options);
   printReport(report, args, io, renderStatus);
   const stale = maxAge === null ? [] : stalenessOf(report, maxAge);
   for (const line of stale) io.stderr.write(`${printable(line)}\n`);

@@ -25,7 +25,7 @@ export function renderSummary(summary: RunSummary, style: SummaryStyle): string 
 }
 
 /** Whether a table would show anything beyond the run's error. */
-export function hasTable({ status, streams, error }: RunSummary): boolean {
+export function hasSummaryTable({ status, streams, error }: RunSummary): boolean {
   return error === null || status === 'done' || streams.some(hasWork);
 }
 

@@ -1,4 +1,4 @@
-import { sync as run } from '../api/sync.ts';
+import { sync } from '../api/sync.ts';
 import { exitCodeOfRun } from '../core/errors.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
@@ -7,14 +7,14 @@ import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun, withView } from './progress-view.ts';
 import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
-import { hasTable, problems, renderSummary } from './summary-view.ts';
+import { hasSummaryTable, problems, renderSummary } from './summary-view.ts';
 
-export const sync: CommandAction = async (args, io) => {
+export const syncCommand: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   io.limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal };
-    const summary = await withView(await watchRun(io, args), (onProgress) => run({ ...options, onProgress }));
+    const summary = await withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
     await show(summary, args, io);
     return exitCodeAfter(summary, stop.received());
   } finally {
@@ -25,7 +25,7 @@ export const sync: CommandAction = async (args, io) => {
 async function show(summary: RunSummary, args: CommandArguments, io: CommandIo): Promise<void> {
   const verbose = args['verbose'] === true;
   const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
-  if (args['json'] === true || (summary.run !== null && hasTable(summary)))
+  if (args['json'] === true || (summary.run !== null && hasSummaryTable(summary)))
     printReport(summary, args, io, render, summary.status === 'done' && problems(summary).length === 0);
   if (summary.error !== null) await printFailure(summary.error, args, io);
 }

@@ -1,4 +1,4 @@
-import { verify as compare } from '../api/verify.ts';
+import { verify } from '../api/verify.ts';
 import { exitCodeOf } from '../core/errors.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
@@ -9,11 +9,11 @@ import { withView } from './progress-view.ts';
 import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
-export const verify: CommandAction = (args, io) =>
+export const verifyCommand: CommandAction = (args, io) =>
   untilSignal(args, io, LONG_WRITE, async ({ signal, received }) => {
     io.limitHeap();
     const options = { ...serviceOptions(args, io), signal };
-    const report = await withView(await watchVerify(io, args), (onProgress) => compare({ ...options, onProgress }));
+    const report = await withView(await watchVerify(io, args), (onProgress) => verify({ ...options, onProgress }));
     await show(report, args, io);
     return exitCodeOfReport(report, received());
   });

@@ -1,5 +1,5 @@
 import { type AssetPlan, addNode, type SampleAsset, type SampleDomainEstate } from './estate.ts';
-import { EXPLORE_NAMES, REGIONS, VIEWS } from './vocabulary.ts';
+import { DASHBOARD_NAMES, EXPLORE_NAMES, REGIONS } from './vocabulary.ts';
 import type { DomainMarts } from './warehouse.ts';
 
 const TILES = 4;
@@ -8,7 +8,7 @@ const TABLEAU_PER_DOMAIN = 3;
 /** Looker explores, dashboards and looks that read the fact tables; Tableau reports that read the report tables. */
 export function buildDashboards(estate: SampleDomainEstate, { facts, reports }: DomainMarts): void {
   const explores = EXPLORE_NAMES.map((name, i) => addExplore(estate, name, facts.slice(2 * i, 2 * i + 2)));
-  const dashboards = explores.map((explore, i) => addDashboard(estate, VIEWS[i] as string, explore));
+  const dashboards = explores.map((explore, i) => addDashboard(estate, DASHBOARD_NAMES[i] as string, explore));
   for (const dashboard of dashboards) addLook(estate, dashboard);
   for (const report of reports.slice(0, TABLEAU_PER_DOMAIN)) addReport(estate, report);
 }

@@ -1,7 +1,7 @@
 /** The sample's words that belong to no single domain; no rules. */
 
 /** Names of dashboards and looks, one for each explore. */
-export const VIEWS = ['Overview', 'Weekly Review', 'Trends', 'Funnel'];
+export const DASHBOARD_NAMES = ['Overview', 'Weekly Review', 'Trends', 'Funnel'];
 
 export const REGIONS = ['EMEA', 'Americas', 'APAC', 'Nordics', 'España', 'Île-de-France'];
 

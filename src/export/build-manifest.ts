@@ -29,8 +29,8 @@ export function manifestOf(
       name,
       kind,
       columns,
-      rows: sumOf(byTable.get(name) ?? [], 'rows'),
-      bytes: sumOf(byTable.get(name) ?? [], 'bytes'),
+      rows: sumOfFiles(byTable.get(name) ?? [], 'rows'),
+      bytes: sumOfFiles(byTable.get(name) ?? [], 'bytes'),
     })),
     files,
     earlier: [],
@@ -66,7 +66,7 @@ export function findFiles(
   return (table, envId) => groups.get(key(table, envId)) ?? [];
 }
 
-export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): number {
+export function sumOfFiles(files: readonly ExportedFile[], field: 'rows' | 'bytes'): number {
   return files.reduce((sum, file) => sum + file[field], 0);
 }
 

@@ -112,7 +112,7 @@ export function sizeOf(path: string): number | null {
 }
 
 /** Whether a file still has the bytes that were written. */
-export async function isIntact(
+export async function isFileIntact(
   folder: string,
   { path, bytes, sha256 }: Pick<ExportedFile, 'path' | 'bytes' | 'sha256'>,
   files: Pick<FileOperations, 'sha256'>,

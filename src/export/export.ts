@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { batchesOf } from './batches.ts';
-import { droppedParts, type EarlierState, findFiles, manifestOf, pathsOf, sumOf } from './build-manifest.ts';
+import { droppedParts, type EarlierState, findFiles, manifestOf, pathsOf, sumOfFiles } from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
 import { lastNumber, readLogs, shortenLogs, undoneChanges, writeLogs } from './delta/write-logs.ts';
-import { folderError, isIntact, isSystemError, readTextOf } from './export-files.ts';
+import { folderError, isFileIntact, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import type { ExportWork } from './export-work.ts';
 import { segmentsToWrite } from './join-segments.ts';
@@ -76,7 +76,7 @@ async function exportFiles(work: ExportWork, previous: ExportManifest | null): P
     // A Delta table has its columns in its log.
     if (ofRelation.length === 0 && format !== 'delta')
       ofRelation.push(await exportNoRows(work, relation, reusable(relation.name, null)));
-    work.onTable(relation.name, sumOf(ofRelation, 'rows'));
+    work.onTable(relation.name, sumOfFiles(ofRelation, 'rows'));
     files.push(...ofRelation);
   }
   return files;
@@ -122,7 +122,7 @@ async function exportNoRows(
   [known]: readonly ExportedFile[],
 ): Promise<ExportedFile> {
   const { folder } = work;
-  if (known !== undefined && (await isIntact(folder.path, known, folder.files))) return known;
+  if (known !== undefined && (await isFileIntact(folder.path, known, folder.files))) return known;
   const file = createDataFile(work, relation, newPartition(null, null));
   try {
     return file.finish();
@@ -133,7 +133,7 @@ async function exportNoRows(
 
 /** A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror. */
 async function isUnchanged({ path, files }: ExportFolder, { file, changes }: SurveyedSegment): Promise<boolean> {
-  return file !== null && file.changes === changes && (await isIntact(path, file, files));
+  return file !== null && file.changes === changes && (await isFileIntact(path, file, files));
 }
 
 async function writeSegments(

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type FileOperations, isIntact, isSystemError } from './export-files.ts';
+import { type FileOperations, isFileIntact, isSystemError } from './export-files.ts';
 import { ownFilesUnder } from './export-folder.ts';
 import { type ExportFormat, extensionOf } from './formats.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
@@ -31,7 +31,10 @@ export async function unsharedPaths(
 ): Promise<string[]> {
   const [missing, changed]: [string[], string[]] = [[], []];
   for (const [path, file] of tableFiles(manifest))
-    if (!isSameFile(join(folder, file.path), join(folder, path)) && !(await isIntact(folder, { ...file, path }, files)))
+    if (
+      !isSameFile(join(folder, file.path), join(folder, path)) &&
+      !(await isFileIntact(folder, { ...file, path }, files))
+    )
       (existsSync(join(folder, path)) ? changed : missing).push(path);
   return [...missing, ...changed];
 }

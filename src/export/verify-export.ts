@@ -5,7 +5,7 @@ import { findFiles } from './build-manifest.ts';
 import { createMeasure } from './data-file.ts';
 import { unequalLogs } from './delta/compare-logs.ts';
 import { LOG_NAME } from './delta/delta-log.ts';
-import { isIntact, NODE_FILES } from './export-files.ts';
+import { isFileIntact, NODE_FILES } from './export-files.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { readerOf } from './read-segments.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
@@ -54,7 +54,7 @@ export async function compareExport(comparison: ExportComparison): Promise<Expor
   }
   for (const file of manifest.files) {
     await yieldToSignal(signal);
-    if (!(await isIntact(folder, file, NODE_FILES))) differences.push(differenceOf(file, 'damaged'));
+    if (!(await isFileIntact(folder, file, NODE_FILES))) differences.push(differenceOf(file, 'damaged'));
   }
   for (const path of await unsharedPaths(folder, manifest, NODE_FILES))
     differences.push(differenceOf({ table: tableOf(path), path }, 'damaged'));

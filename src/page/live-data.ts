@@ -1,12 +1,12 @@
 import { effect, untracked } from '@preact/signals';
-import { createHttpSource } from './http-source.ts';
 import { LiveData } from './live.ts';
 import { createRecordedSource } from './recorded-source.ts';
 import { reportData } from './report-data.ts';
+import { createServerSource } from './server-source.ts';
 import { isTokenRefused, token } from './token.ts';
 
 export const liveData = new LiveData(
-  reportData === null ? createHttpSource(() => token.value) : createRecordedSource(reportData.packed),
+  reportData === null ? createServerSource(() => token.value) : createRecordedSource(reportData.packed),
   () => {
     isTokenRefused.value = true;
   },

@@ -5,7 +5,7 @@ import { MEASUREMENTS } from '../metrics/measurements.ts';
 import { ENV, type RequestContext, readEndpoints, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
-import { type MirrorReads, type MirrorSnapshot, readRows } from './mirror-reads.ts';
+import { type MirrorReads, type MirrorSnapshot, readSnapshotRows } from './mirror-reads.ts';
 import { pageEndpoints } from './page-endpoints.ts';
 import { lenient } from './schemas.ts';
 import { cacheVisibleAssets } from './visibility.ts';
@@ -109,7 +109,7 @@ interface EndpointOperation {
 }
 
 const MEASURING: EndpointOperation = {
-  respond: (view) => JSON.stringify(readRows(view, MEASUREMENTS)),
+  respond: (view) => JSON.stringify(readSnapshotRows(view, MEASUREMENTS)),
   respondLightly: () => null,
 };
 

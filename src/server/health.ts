@@ -3,7 +3,7 @@ import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { SYNC_TIMES } from '../metrics/measurements.ts';
 import { mirrorHealth } from '../metrics/mirror-health.ts';
 import { httpErrorParts, unprocessable } from './errors.ts';
-import { type MirrorReads, readRows } from './mirror-reads.ts';
+import { type MirrorReads, readSnapshotRows } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
 
 /** Notes an error that another request was answered with, for `/healthz`. */
@@ -33,7 +33,7 @@ export function addHealth(server: FastifyInstance, { reads, nowMs, lagSeconds }:
     setDateHeader(reply, reads.state());
     if (damage !== null) throw damage;
     const maxSeconds = maxAgeOf(request.query.max_age);
-    const times = reads.read((view) => readRows(view, SYNC_TIMES));
+    const times = reads.read((view) => readSnapshotRows(view, SYNC_TIMES));
     const answer = mirrorHealth(times, nowMs(), maxSeconds);
     if (answer.status === 'stale') reply.code(503);
     return lagSeconds === undefined ? answer : { ...answer, replica_lag_seconds: lagSeconds(nowMs()) };

@@ -8,7 +8,7 @@ import { type Principal, rootToken } from './access.ts';
 import { type EndpointAnswers, MEASURE } from './answers.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { acceptsGzip } from './etag.ts';
-import { type MirrorReads, readRows } from './mirror-reads.ts';
+import { type MirrorReads, readSnapshotRows } from './mirror-reads.ts';
 import { REFUSAL_STATUSES, type RefusalContext } from './send-error.ts';
 
 interface MetricsSources {
@@ -76,7 +76,7 @@ function seesEverywhere(reader: Principal | null): boolean {
 /** The measurements are read in the threads, as requests are. */
 function measuredMirror({ store, answers }: MetricsSources): MeasuredMirror {
   return {
-    read: async (statements) => store.read((view) => readRows(view, statements)),
+    read: async (statements) => store.read((view) => readSnapshotRows(view, statements)),
     async measure() {
       const answer = await answers.answer({ operationId: MEASURE, reader: NOBODY, params: {}, query: {} }, UNABORTED);
       if ('refusal' in answer) throw httpErrorFrom(answer.refusal);

@@ -81,7 +81,7 @@ function damageErrors(ofReplica: boolean) {
 }
 
 /** The rows of each statement, from one state of the mirror. */
-export function readRows<Statements extends Readonly<Record<string, string>>>(
+export function readSnapshotRows<Statements extends Readonly<Record<string, string>>>(
   view: MirrorSnapshot,
   statements: Statements,
 ): RowsOf<Statements> {

@@ -38,7 +38,7 @@ export async function databaseTime({ query }: Pick<WorkTransaction, 'query'>): P
   return instantOfMs(Number(rows[0]?.['ms']));
 }
 
-export function instantOf(time: Date | null | undefined): Instant | null {
+export function instantOfDate(time: Date | null | undefined): Instant | null {
   return time == null ? null : instantOfMs(time.getTime());
 }
 

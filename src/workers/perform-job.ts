@@ -118,7 +118,7 @@ async function syncResult(
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
     if (signal.aborted) return { status: 'interrupted', error: null, recovery: 'signal' };
-    return { status: 'problems', error: messageOf(database, error), recovery: 'run' };
+    return { status: 'problems', error: explainedMessage(database, error), recovery: 'run' };
   }
 }
 
@@ -141,12 +141,12 @@ async function listingOf({ database, list, signal }: JobRun, account: SyncAccoun
     return { listed: error === null ? listed : null, error };
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
-    return { listed: null, error: messageOf(database, error) };
+    return { listed: null, error: explainedMessage(database, error) };
   }
 }
 
 /** The message of an error for users; database errors are explained. */
-export function messageOf({ explain }: WorkDatabase, thrown: unknown): string {
+export function explainedMessage({ explain }: WorkDatabase, thrown: unknown): string {
   const error = explain(thrown);
   return error instanceof Error ? error.message : String(error);
 }

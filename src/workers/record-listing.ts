@@ -6,7 +6,7 @@ import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environment
 import type { Instant } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
-import { databaseTime, dueAfter, inSeconds, instantOf, queuePosition, timeOf } from './due-time.ts';
+import { databaseTime, dueAfter, inSeconds, instantOfDate, queuePosition, timeOf } from './due-time.ts';
 import type { JobDeferral } from './job-queue.ts';
 
 /** Records an account's environments and when each is due. Returns the problem with its selected ones, or null. */
@@ -22,10 +22,10 @@ export async function recordEnvironments(
   const before = new Map(known.map((row) => [row.env_id, row]));
   for (const environment of chosen) {
     const row = before.get(environment.id);
-    const lastStart = instantOf(row?.started_at ?? row?.last_started_at);
+    const lastStart = instantOfDate(row?.started_at ?? row?.last_started_at);
     const scheduled = dueAfter(account, environment, lastStart, { now, next });
     // A sync in flight stays due until its end is recorded, because its worker may be killed.
-    const due = row?.worker == null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at);
+    const due = row?.worker == null ? dueSince(scheduled, instantOfDate(row?.due_at), now) : instantOfDate(row.due_at);
     await recordEnvironment(transaction, account.name, { ...environment, due, row });
   }
   await deleteUnlisted(transaction, account.name, chosen);
@@ -37,7 +37,7 @@ async function recordEnvironment(
   account: string,
   { id, name, cron, due, row }: ListedEnvironment & { due: Instant | null; row: EnvironmentRow | undefined },
 ): Promise<void> {
-  const isMoved = row === undefined || instantOf(row.due_at) !== due;
+  const isMoved = row === undefined || instantOfDate(row.due_at) !== due;
   if (!isMoved && row.name === name && row.cron === cron) return;
   const moved = isMoved ? { due_at: timeOf(due), queue_at: queuePosition(account, id, due) } : {};
   const columns = { name, cron, ...moved };

@@ -2,7 +2,7 @@ import { asc, eq } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
 import { type Instant, instantOfMs, secondsBetween } from '../core/time/instant.ts';
 import type { WorkDatabase } from './database.ts';
-import { databaseTime, instantOf } from './due-time.ts';
+import { databaseTime, instantOfDate } from './due-time.ts';
 import { isAlive } from './worker-identity.ts';
 
 /** All accounts, their environments and the workers, as of one instant. */
@@ -57,7 +57,7 @@ function environmentStatus(
   now: Instant,
   named: ReadonlyMap<string, string>,
 ) {
-  const synced = instantOf(row.synced_at);
+  const synced = instantOfDate(row.synced_at);
   // A worker that has ended works on nothing, whatever it recorded last.
   const worker = named.get(row.worker ?? '') ?? null;
   return {
@@ -66,10 +66,10 @@ function environmentStatus(
     synced_at: synced,
     age_seconds: synced === null ? null : Math.max(0, Math.round(secondsBetween(synced, now))),
     status: row.status,
-    ended_at: instantOf(row.ended_at),
+    ended_at: instantOfDate(row.ended_at),
     error: row.error,
-    next_run: instantOf(row.due_at),
+    next_run: instantOfDate(row.due_at),
     worker,
-    working_since: worker === null ? null : instantOf(row.started_at),
+    working_since: worker === null ? null : instantOfDate(row.started_at),
   };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { type ClaimedJob, claimListing, claimSync } from './job-queue.ts';
-import { type JobRun, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
+import { explainedMessage, type JobRun, performJob, type WorkerPorts } from './perform-job.ts';
 import { repairFutureTimes } from './repair-future-times.ts';
 import { recordHeartbeat, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
 
@@ -115,7 +115,7 @@ async function perform(run: WorkerRun, job: ClaimedJob): Promise<void> {
     onEvent({ type: 'job', account, environment, ...end, seconds: seconds() });
   } catch (error) {
     skipUntil.set(account, performance.now() + NOT_ENDED_MS);
-    const message = `the end of the job could not be recorded: ${messageOf(database, error)}`;
+    const message = `the end of the job could not be recorded: ${explainedMessage(database, error)}`;
     onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds: seconds() });
   }
 }
@@ -138,7 +138,7 @@ async function heartbeat(run: WorkerRun, { withRepair }: { withRepair: boolean }
 }
 
 function report({ database, onEvent }: WorkerRun, what: string, error: unknown): void {
-  onEvent({ type: 'trouble', message: `${what}: ${messageOf(database, error)}` });
+  onEvent({ type: 'trouble', message: `${what}: ${explainedMessage(database, error)}` });
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ForecastReport } from '../../src/api/plan.ts';
-import { plan } from '../../src/cli/plan.ts';
+import { planCommand } from '../../src/cli/plan.ts';
 import { renderForecast } from '../../src/cli/plan-view.ts';
-import { sync } from '../../src/cli/sync.ts';
+import { syncCommand } from '../../src/cli/sync.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { takeLock } from '../../state/lock.ts';
 import { furnish } from '../model/furnish.ts';
@@ -17,7 +17,7 @@ import { folder, mirrorFile, obsync, start, TOKEN, testIo } from './setup.ts';
 
 /** Runs one command in this process. */
 async function run<Result>(
-  command: typeof plan,
+  command: typeof planCommand,
   given: Record<string, unknown>,
 ): Promise<{ code: number; out: string; json: () => Result }> {
   const io = testIo({ OBSYNC_TOKEN: TOKEN });
@@ -50,8 +50,8 @@ let synced: Awaited<ReturnType<typeof setUp>>;
 let report: ForecastReport;
 beforeAll(async () => {
   synced = await setUp(afterAll);
-  expect((await run(sync, synced.options)).code).toBe(0);
-  report = (await run<ForecastReport>(plan, synced.options)).json();
+  expect((await run(syncCommand, synced.options)).code).toBe(0);
+  report = (await run<ForecastReport>(planCommand, synced.options)).json();
 });
 
 const parts = (streams: ForecastReport['streams'] | RunSummary['streams']) =>
@@ -62,13 +62,13 @@ const bytes = (path: string) => createHash('sha256').update(readFileSync(path)).
 describe('obsync plan', () => {
   test('it forecasts the requests of the next sync, and requests only the environments', async () => {
     const { world, server, options } = await setUp();
-    expect((await run(sync, options)).code).toBe(0);
+    expect((await run(syncCommand, options)).code).toBe(0);
     world.advance(3 * HOUR);
     const before = server.requests.length;
-    const told = await run<ForecastReport>(plan, options);
+    const told = await run<ForecastReport>(planCommand, options);
     expect(server.requests.slice(before).map(({ target }) => target)).toEqual(['/public/beta/environments']);
     const report = told.json();
-    const ran = (await run<RunSummary>(sync, options)).json();
+    const ran = (await run<RunSummary>(syncCommand, options)).json();
     expect(report).toMatchObject({ requests: ran.requests, at_least: false, runs: 1, page_size: 2, missing: [] });
     expect(parts(report.streams)).toEqual(parts(ran.streams));
     expect(server.requests.length - before - 1).toBe(ran.requests);
@@ -78,7 +78,11 @@ describe('obsync plan', () => {
     const { options, quota } = synced;
     onTestFinished(() => void Object.assign(quota, { told: true, remaining: 100 }));
     quota.remaining = 5;
-    const { requests, seconds, quota: told } = (await run<ForecastReport>(plan, { ...options, full: true })).json();
+    const {
+      requests,
+      seconds,
+      quota: told,
+    } = (await run<ForecastReport>(planCommand, { ...options, full: true })).json();
     expect(requests).toBeGreaterThan(5);
     expect(requests).toBeLessThan(105);
     // The rest of the window, which passes meanwhile.
@@ -88,24 +92,27 @@ describe('obsync plan', () => {
     quota.told = false;
     // The previous plan left 5, and this one used one of them.
     const small = { ...options, stream: ['assets'] };
-    expect((await run<ForecastReport>(plan, small)).json()).toMatchObject({ quota: { remaining: 4 } });
+    expect((await run<ForecastReport>(planCommand, small)).json()).toMatchObject({ quota: { remaining: 4 } });
     vi.stubEnv('XDG_STATE_HOME', folder());
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect((await run<ForecastReport>(plan, small)).json()).toMatchObject({ seconds: 0, quota: { remaining: 99 } });
+    expect((await run<ForecastReport>(planCommand, small)).json()).toMatchObject({
+      seconds: 0,
+      quota: { remaining: 99 },
+    });
   });
 
   test('it takes no lock and does not change the mirror', async () => {
     const { options } = synced;
     const lock = takeLock(options.db);
     const before = bytes(options.db);
-    expect((await run(plan, { ...options, full: true, history: true })).code).toBe(0);
+    expect((await run(planCommand, { ...options, full: true, history: true })).code).toBe(0);
     expect(bytes(options.db)).toBe(before);
     lock.release();
   });
 
   test('without a mirror it counts at least one request per read, and creates none', async () => {
     const { options } = await setUp();
-    const report = (await run<ForecastReport>(plan, options)).json();
+    const report = (await run<ForecastReport>(planCommand, options)).json();
     expect(report).toMatchObject({ requests: 1 + 2 * WHOLE_REQUESTS.rows, at_least: true, mirror_exists: false });
     expect(report.streams.every((stream) => stream.at_least)).toBe(true);
     expect(readdirSync(dirname(options.db))).toEqual([]);
@@ -113,7 +120,7 @@ describe('obsync plan', () => {
 
   test('its text output has a table, the uncertainties and the number of requests', async () => {
     const { options } = await setUp();
-    const text = (await run(plan, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
+    const text = (await run(planCommand, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
     expect(text).toMatch(/│ env e2 +│ assets +│ scan \(first\) +│ +1\+ │/);
     expect(text).toContain('there is no mirror yet');
     expect(text).toContain(
@@ -133,7 +140,7 @@ describe('obsync plan', () => {
     expect(renderForecast(report, null)).toContain(
       `requests, one of them for the list of environments, plus ${changes}\n`,
     );
-    const limited = (await run(plan, { ...synced.options, json: false, full: true, maxRequests: 50 })).out;
+    const limited = (await run(planCommand, { ...synced.options, json: false, full: true, maxRequests: 50 })).out;
     expect(limited).toMatch(
       /since the last sync\nit stops at --max-requests 50: all is up to date after \d runs\n24 hourly/,
     );
@@ -142,7 +149,7 @@ describe('obsync plan', () => {
   test('it shows the requests of a day of hourly syncs, which --full-every changes (R13)', async () => {
     const { day } = report;
     expect(day?.scan_requests).toBeGreaterThan(0);
-    const weekly = (await run<ForecastReport>(plan, { ...synced.options, fullEvery: 7 })).json();
+    const weekly = (await run<ForecastReport>(planCommand, { ...synced.options, fullEvery: 7 })).json();
     expect(weekly.day?.scan_requests).toBe(0);
     expect(renderForecast(report, null)).toContain(
       `24 hourly syncs a day need ${day?.requests} requests if nothing changes, ${day?.scan_requests} of them for scans`,
@@ -152,13 +159,13 @@ describe('obsync plan', () => {
   test('it is refused for the same reasons as a sync', async () => {
     const { options, server } = await setUp();
     for (const db of [mirrorFile(), join(dirname(options.db), 'none', 'm.db')])
-      await expect(run(plan, { ...options, db })).rejects.toMatchObject({ recovery: 'usage' });
+      await expect(run(planCommand, { ...options, db })).rejects.toMatchObject({ recovery: 'usage' });
     expect(server.requests).toHaveLength(0);
-    await expect(run(plan, { ...options, env: ['nowhere'] })).rejects.toMatchObject({ recovery: 'usage' });
+    await expect(run(planCommand, { ...options, env: ['nowhere'] })).rejects.toMatchObject({ recovery: 'usage' });
     server.script({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
-    await expect(run(plan, options)).rejects.toMatchObject({ recovery: 'token' });
+    await expect(run(planCommand, options)).rejects.toMatchObject({ recovery: 'token' });
     server.script({ status: 500 });
-    await expect(run(plan, options)).rejects.toMatchObject({ recovery: 'run' });
+    await expect(run(planCommand, options)).rejects.toMatchObject({ recovery: 'run' });
     expect(existsSync(options.db)).toBe(false);
   });
 

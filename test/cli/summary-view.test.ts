@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hasTable, renderSummary } from '../../src/cli/summary-view.ts';
+import { hasSummaryTable, renderSummary } from '../../src/cli/summary-view.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { USUAL_STREAMS } from '../support/catalogue.ts';
 
@@ -96,10 +96,10 @@ describe('the summary of a sync', () => {
 
   test('it does not list streams that the run did not reach', () => {
     const stopped = USUAL_STREAMS.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
-    expect(hasTable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
+    expect(hasSummaryTable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
     const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];
     const summary = summaryOf(begun, { status: 'stopped', error: 'Stopped at 5 requests (--max-requests)' });
-    expect(hasTable(summary)).toBe(true);
+    expect(hasSummaryTable(summary)).toBe(true);
     const text = renderSummary(summary, { width: 80, verbose: false });
     expect(text.match(/^│/gm)).toHaveLength(2);
     expect(text).toContain('run 7 stopped: 5 rows written');

@@ -23,8 +23,8 @@ export type FactError = Pick<SyncError, 'message' | 'recovery'>;
 
 export type FoundFact<Value> = { readonly value: Value } | { readonly error: FactError };
 
-/** What an attempt returned, or its error. Options with wrong values are the caller's to correct. */
-export async function attempt<Value>(find: () => Value | Promise<Value>): Promise<FoundFact<Value>> {
+/** What `find` returned, or its error. Options with wrong values are the caller's to correct. */
+export async function factOf<Value>(find: () => Value | Promise<Value>): Promise<FoundFact<Value>> {
   try {
     return { value: await find() };
   } catch (error) {
@@ -38,7 +38,7 @@ export type LocalFacts = Awaited<ReturnType<typeof findLocalFacts>>;
 /** Looks at the settings, this machine and the mirror, and asks nothing of the service. */
 export async function findLocalFacts({ baseUrl, tokenFile, ...rest }: CheckedOptions) {
   // The token is judged by itself, and the other options even without a base URL.
-  const settingsFor = (url: string) => attempt(() => syncSettings({ ...rest, baseUrl: url, token: 'none' }));
+  const settingsFor = (url: string) => factOf(() => syncSettings({ ...rest, baseUrl: url, token: 'none' }));
   if (baseUrl === undefined) await settingsFor('https://none.invalid');
   const service = await settingsFor(baseUrl as string);
   const db = givenAddress(rest);
@@ -46,14 +46,14 @@ export async function findLocalFacts({ baseUrl, tokenFile, ...rest }: CheckedOpt
   const file = address.kind === 'file' ? fileFacts(address.path, rest.allowNetworkFs === true) : null;
   // Loaded only here: a file needs no PostgreSQL driver.
   const serverFacts = async () => (await import('../../destination/postgres/server-facts.ts')).serverFacts;
-  const database = address.kind === 'file' ? null : await attempt(async () => (await serverFacts())(address));
+  const database = address.kind === 'file' ? null : await factOf(async () => (await serverFacts())(address));
   const readMirror = async () => {
     const found = await store.version();
     if (found.found === found.last && 'value' in service)
       await store.read(() => belongsTo(service.value.baseUrl, store.display));
     return { display: store.display, ...found };
   };
-  const token = await attempt(() => readToken({ ...rest, tokenFile }));
+  const token = await factOf(() => readToken({ ...rest, tokenFile }));
   return {
     versions: { obsync: version(), node: process.versions.node, sqlite: sqliteVersion() },
     token,
@@ -63,7 +63,7 @@ export async function findLocalFacts({ baseUrl, tokenFile, ...rest }: CheckedOpt
     file,
     database,
     /** Null if its place cannot be reached. */
-    mirror: file?.isThere === false || (database && 'error' in database) ? null : await attempt(readMirror),
+    mirror: file?.isThere === false || (database && 'error' in database) ? null : await factOf(readMirror),
   };
 }
 

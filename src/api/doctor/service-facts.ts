@@ -6,7 +6,7 @@ import { secondsBetween } from '../../core/time/instant.ts';
 import { clock, type SyncSettings } from '../../settings/sync-settings.ts';
 import { CATALOGUE } from '../../streams/catalogue.ts';
 import { openSource, resumeSource } from '../session.ts';
-import { attempt, type FactError, type FoundFact, type LocalFacts } from './local-facts.ts';
+import { type FactError, type FoundFact, factOf, type LocalFacts } from './local-facts.ts';
 
 /** A list of each scope, and that of the scores, whose scope the service doesn't state. */
 const ASKED = CATALOGUE.filter(({ name }) => ['assets', 'tests', 'asset_health_scores'].includes(name));
@@ -47,7 +47,7 @@ async function askSource(source: Source, { baseUrl, environments: wanted }: Sync
   /** Looks at the clock as soon as there is an answer: the next request may wait long for one. */
   const answer = async <Value>(request: () => Promise<Value>): Promise<FoundFact<Value>> => {
     const before = source.times().newestReading;
-    const fact = await attempt(request);
+    const fact = await factOf(request);
     const { newestReading } = source.times();
     if (newestReading !== null && newestReading !== before) aheadSeconds = secondsBetween(newestReading, clock());
     return fact;
@@ -55,7 +55,7 @@ async function askSource(source: Source, { baseUrl, environments: wanted }: Sync
   const listed = await answer(() => source.environments());
   const seconds = (performance.now() - startedMs) / 1000;
   const environments = 'value' in listed ? reconcile(listed.value, [], clock()).listed : [];
-  const chosen = await attempt(() => chooseEnvironments(environments, wanted));
+  const chosen = await factOf(() => chooseEnvironments(environments, wanted));
   const environment = 'value' in chosen ? chosen.value[0] : undefined;
   const lists: { stream: string; error: FactError | null }[] = [];
   for (const { name: stream, path } of environment === undefined ? [] : ASKED) {

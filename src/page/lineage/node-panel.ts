@@ -4,7 +4,7 @@ import { countOf, formatCount } from '../format.ts';
 import { html } from '../html.ts';
 import { changeValues } from '../navigation.ts';
 import { liveView } from '../parts/live-view.ts';
-import { status } from '../parts/status.ts';
+import { statusLabel } from '../parts/status.ts';
 import { formatRoute } from '../route.ts';
 import type { ColumnLineage } from './column-lineage.ts';
 import type { LineageGraph } from './graph.ts';
@@ -23,7 +23,7 @@ export function nodePanel(panel: NodePanel): VNode {
   const isOpen = values['columns'] === 'true';
   return html`<section class="panel" aria-labelledby="panel-name">
     <h3 id="panel-name" class="long"><span class="clamp" title=${node.name ?? node.id}>${node.name ?? node.id}</span></h3>
-    <p>${status(node.status, 'no test results')} ${node.failing_count > 0 && `${countOf(node.failing_count, 'failing test')}. `}
+    <p>${statusLabel(node.status, 'no test results')} ${node.failing_count > 0 && `${countOf(node.failing_count, 'failing test')}. `}
       ${formatCount(node.upstream_count)} directly upstream, ${formatCount(node.downstream_count)} downstream.${' '}
       <a href=${formatRoute({ view: 'asset', env, values: { id: node.id } })}>Start at this asset</a></p>
     <button type="button" aria-expanded=${isOpen} onClick=${() => changeValues({ columns: isOpen ? null : 'true', column: null, columnsFrom: null })}>

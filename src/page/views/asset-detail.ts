@@ -4,7 +4,7 @@ import { countOf, formatCount, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { breakable, nameList } from '../parts/links.ts';
-import { status } from '../parts/status.ts';
+import { statusLabel } from '../parts/status.ts';
 import { term } from '../parts/term.ts';
 import { age } from '../parts/time.ts';
 
@@ -57,7 +57,7 @@ const COLUMNS: readonly DataColumn<AssetTest>[] = [
     kind: 'name',
     cell: ({ test_name }) => html`<span class="clamp" title=${test_name}>${breakable(test_name)}</span>`,
   },
-  { label: 'Result', term: 'latestStatus', cell: (test) => status(test.status) },
+  { label: 'Result', term: 'latestStatus', cell: (test) => statusLabel(test.status) },
   { label: 'Last run', cell: ({ start_time }) => age(start_time) },
   { label: 'Type', term: 'testType', cell: ({ test_type }) => test_type ?? '–' },
   { label: 'Column', kind: 'text', cell: ({ column_name }) => html`<span class="clamp">${column_name ?? '–'}</span>` },

@@ -9,7 +9,7 @@ import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
 import type { StatusLevel } from '../parts/status.ts';
-import { levelOf, status } from '../parts/status.ts';
+import { levelOf, statusLabel } from '../parts/status.ts';
 import { age } from '../parts/time.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
@@ -104,7 +104,7 @@ function resultCell({ status: result, failure_count, severity }: FailingSubTest)
     failure_count !== null && failure_count > 0 && countOf(failure_count, 'failure'),
     severity !== null && `severity ${severity}`,
   ].filter((each) => each !== false);
-  return html`<span>${status(result)}<br /><span class="faint">${more.join(', ')}</span></span>`;
+  return html`<span>${statusLabel(result)}<br /><span class="faint">${more.join(', ')}</span></span>`;
 }
 
 function impactCell({ downstream_count, downstream_bi_count, downstream_cut }: FailingSubTest): VNode {

@@ -4,7 +4,7 @@ import { countOf, formatCount, formatDuration } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { notice } from '../parts/notice.ts';
-import { levelIcon, status } from '../parts/status.ts';
+import { levelIcon, statusLabel } from '../parts/status.ts';
 import { age, nowMs } from '../parts/time.ts';
 import { environmentWarnings, mirrorWarnings } from './mirror-warnings.ts';
 
@@ -49,7 +49,7 @@ function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode
   const run =
     last_run === null
       ? missing('none yet', limited_to !== 'assets')
-      : html`<span>${status(last_run.status)} ${age(last_run.ended_at ?? last_run.started_at)}${last_run.requests !== null && `, ${countOf(last_run.requests, 'request')}`}</span>`;
+      : html`<span>${statusLabel(last_run.status)} ${age(last_run.ended_at ?? last_run.started_at)}${last_run.requests !== null && `, ${countOf(last_run.requests, 'request')}`}</span>`;
   const verified =
     last_verify === null
       ? missing('none recorded', limited_to === null)
@@ -97,7 +97,7 @@ const COLUMNS: readonly DataColumn<StreamTrust>[] = [
     cell: ({ status: ended, ended_at }) =>
       ended === null
         ? html`<span class="faint">not shown</span>`
-        : html`<span>${status(ended)} ${age(ended_at, '')}</span>`,
+        : html`<span>${statusLabel(ended)} ${age(ended_at, '')}</span>`,
   },
   { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => warningCount(held_count) },
   { label: 'Rejected rows', kind: 'number', cell: ({ rejected_count }) => warningCount(rejected_count) },

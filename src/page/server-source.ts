@@ -4,7 +4,7 @@ import type { AnswerName, PageAnswers, PageQuery, PageSource, SourceReply } from
 const RETRY_SECONDS = 15;
 
 /** Fetches from the server that the page came from. Reads the token again for each query. */
-export function createHttpSource(token: () => string | null): PageSource {
+export function createServerSource(token: () => string | null): PageSource {
   return {
     async fetch(query, { tag, signal }) {
       try {
