@@ -205,7 +205,7 @@ describe('the checks of the service', () => {
     });
   });
 
-  test('only the first is a problem if the service does not list its environments', () => {
+  test('only the check `service` is a problem if the service does not list its environments', () => {
     const found = service({ error: failed('token', 'refused'), environments: [], quota: null, aheadSeconds: null });
     expect(found['service']).toBe('problem: refused.');
     for (const name of ['environments', 'scopes', 'clock', 'quota']) expect(found[name]).toMatch(/^skipped: unknown/);

@@ -169,7 +169,7 @@ test('a backup with other hard links is replaced, and they keep the earlier one'
   expect(statSync(to).size).toBeGreaterThan(statSync(`${to}.yesterday`).size);
 });
 
-describe('an earlier backup stays, and nothing else is left,', () => {
+describe('a backup that fails', () => {
   const setUp = async () => {
     const db = filled();
     const place = folder();
@@ -184,7 +184,7 @@ describe('an earlier backup stays, and nothing else is left,', () => {
     return { db, to, expectUnchanged };
   };
 
-  test('if the file cannot grow', async () => {
+  test('a backup whose file cannot grow leaves the earlier one', async () => {
     const { db, to, expectUnchanged } = await setUp();
     const small = ['-c', 'ulimit -f 1000 && exec "$@"', '-'];
     const { code, stderr } = await start(['backup', to, '--db', db], { within: ['bash', ...small] }).ended;
@@ -193,7 +193,7 @@ describe('an earlier backup stays, and nothing else is left,', () => {
     expectUnchanged();
   });
 
-  test('if the mirror is damaged', async () => {
+  test('a backup of a damaged mirror leaves the earlier one', async () => {
     const { db, to, expectUnchanged } = await setUp();
     const bytes = readFileSync(db);
     // The root of some index: SQLite opens the file and reads other tables as if nothing had happened.
@@ -210,7 +210,7 @@ describe('an earlier backup stays, and nothing else is left,', () => {
     expectUnchanged();
   });
 
-  test('if it is stopped', async () => {
+  test('a backup that is stopped leaves the earlier one', async () => {
     const { db, to, expectUnchanged } = await setUp();
     const stop = new AbortController();
     const made = backup({ db, to, signal: stop.signal });
@@ -222,7 +222,7 @@ describe('an earlier backup stays, and nothing else is left,', () => {
     expectUnchanged();
   });
 
-  test('if another backup is being made there', async () => {
+  test('a backup to where another one is being made leaves the earlier one', async () => {
     const { db, to, expectUnchanged } = await setUp();
     const lock = takeLock(to);
     expect(await obsync(['backup', to, '--db', db])).toMatchObject({ code: 4 });
@@ -232,7 +232,7 @@ describe('an earlier backup stays, and nothing else is left,', () => {
 });
 
 describe('a backup is refused in one line', () => {
-  test('of no mirror, or to no file', async () => {
+  test('a backup of no mirror, or to no file, is refused', async () => {
     const db = filled();
     expect(await obsync(['backup', 'b.db'])).toEqual(refusal(/obsync\.db does not exist: make it with `obsync sync`/));
     expect(await obsync(['backup', '--db', db])).toEqual(refusal(/a backup is a file: name one/));
@@ -243,7 +243,7 @@ describe('a backup is refused in one line', () => {
       expect(await obsync(['backup', ...to, '--db', db])).toEqual(refusal(/cannot be written to stdout/));
   });
 
-  test('of a mirror in PostgreSQL, with the command that makes one', async () => {
+  test('a backup of a mirror in PostgreSQL is refused with the command that makes one', async () => {
     expect(await obsync(['backup', 'b.db', '--db', 'postgres://127.0.0.1:1/d?schema=shop'])).toEqual(
       refusal(/is in PostgreSQL: run `pg_dump --schema=shop`, or `obsync copy --to FILE`$/m),
     );
@@ -256,7 +256,7 @@ describe('a backup is refused in one line', () => {
     ['a mirror in use', /is a mirror in use, with a -wal or -shm file/, () => inUse()],
     ['a text', /is not the backup of a mirror/, (place) => written(join(place, 'b.txt'), 'text')],
     ['another database', /is not the backup of a mirror/, (place) => otherDatabase(join(place, 'b.db'))],
-  ])('to %s, which stays as it is', async (_, reason, choose) => {
+  ])('a backup to %s is refused and leaves it unchanged', async (_, reason, choose) => {
     const db = filled();
     const to = choose(folder(), db);
     const before = existsSync(to) && statSync(to).isFile() ? readFileSync(to) : null;

@@ -74,7 +74,7 @@ describe('a bad command line prints one line, exits 2 and leaves no file behind'
     ],
   ];
 
-  test.each(USES)('%s', async (_, args, line) => {
+  test.each(USES)('%s is refused', async (_, args, line) => {
     const cwd = folder();
     expect(await obsync(args, { cwd, env })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual([]);
@@ -102,7 +102,7 @@ describe('a bad command line prints one line, exits 2 and leaves no file behind'
       { ...env, OBSYNC_FULL: 'maybe' },
       /OBSYNC_FULL: --full needs true or false/,
     ],
-  ])('%s', async (_, variables, line) => {
+  ])('%s is refused', async (_, variables, line) => {
     const cwd = folder();
     expect(await obsync(SYNC, { cwd, env: variables })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual([]);

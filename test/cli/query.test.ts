@@ -61,47 +61,47 @@ describe('obsync query', () => {
 });
 
 describe('obsync query refuses in one line and exits 2', () => {
-  test('a statement that writes, without changing the mirror', async () => {
+  test('a statement that writes is refused and changes nothing', async () => {
     const db = mirrorFile();
     expect(await obsync(['query', 'delete from mirror', '--db', db])).toEqual(refusal(/only reads/));
     expect((await obsync(['query', 'select count(*) as n from mirror', '--db', db])).stdout).toBe('n\n1\n');
   });
 
-  test('a statement that attaches another file, without creating it', async () => {
+  test('a statement that attaches another file is refused and creates none', async () => {
     const cwd = folder();
     const sql = "attach 'other.db' as other";
     expect(await obsync(['query', sql, '--db', mirrorFile()], { cwd })).toEqual(refusal(/returns no rows/));
     expect(existsSync(join(cwd, 'other.db'))).toBe(false);
   });
 
-  test('a statement that is not valid SQL', async () => {
+  test('a statement that is not valid SQL is refused', async () => {
     expect(await query('selec 1')).toEqual(refusal(/near "selec": syntax error/));
   });
 
-  test('a statement with an unknown name', async () => {
+  test('a statement with an unknown name is refused', async () => {
     expect(await query('select * from asset')).toEqual(refusal(/no such table: asset\n$/));
   });
 
-  test('a row that cannot be computed', async () => {
+  test('a statement with a row that cannot be computed is refused', async () => {
     expect(await query("select json('{')")).toEqual(refusal(/malformed JSON/));
   });
 
-  test('an unknown format', async () => {
+  test('an unknown format is refused', async () => {
     expect(await query('select 1', '--format', 'xml')).toEqual(refusal(/format.*"csv"/));
   });
 
-  test('no statement, and more than one', async () => {
+  test('anything but exactly one statement is refused', async () => {
     expect(await obsync(['query'])).toEqual(refusal(/./));
     expect(await obsync(['query', 'select 1', 'select 2'])).toEqual(refusal(/select 2/));
   });
 
-  test('a missing mirror file, without creating it', async () => {
+  test('a missing mirror file is refused and not created', async () => {
     const cwd = folder();
     expect(await obsync(['query', 'select 1', '--db', 'm.db'], { cwd })).toEqual(refusal(/m\.db does not exist/));
     expect(existsSync(join(cwd, 'm.db'))).toBe(false);
   });
 
-  test('a file that is not a mirror', async () => {
+  test('a file that is not a mirror is refused', async () => {
     const foreign = join(folder(), 'foreign.db');
     new Database(foreign).exec('create table t (a)').close();
     expect(await obsync(['query', 'select 1', '--db', foreign])).toEqual(refusal(/not a mirror/));

@@ -56,7 +56,7 @@ const clear = (line: RegExp) => ({
   message: expect.stringMatching(new RegExp(`^(?=[^\\n]+$).*(?:${line.source})`)),
 });
 
-describe('obsync serve is refused in one line', () => {
+describe('obsync serve refuses in one line', () => {
   const served = mirrorFile();
   const foreign = join(folder(), 'other.db');
   new Database(foreign).exec('create table notes (text)').close();
@@ -135,14 +135,14 @@ describe('obsync serve is refused in one line', () => {
     ['on an invalid address', { host: 'no host' }, env, /cannot listen on no host:0 \(\w+\).*--host and --port/],
     ['without a mirror', { db: 'nowhere.db' }, env, /nowhere\.db does not exist: .*obsync sync/],
     ['over another program’s database', { db: foreign }, env, /is not a mirror but another SQLite database/],
-  ])('%s', async (_, given, variables, line) => {
+  ])('serve refuses to start %s', async (_, given, variables, line) => {
     const said: string[] = [];
     const started = run({ db: served, ...given }, variables, (text) => said.push(text));
     await expect(started).rejects.toMatchObject(clear(line));
     expect(said).toEqual([]);
   });
 
-  test('on a port that is in use, and the process exits 2', async () => {
+  test('serve refuses to start on a port that is in use, and its process exits 2', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     onTestFinished(() => void other.close());

@@ -256,19 +256,19 @@ describe('obsync status of a run without a recorded end', () => {
 });
 
 describe('obsync status refuses in one line and exits 2', () => {
-  test('a missing mirror file, without creating it', async () => {
+  test('a missing mirror file is refused and not created', async () => {
     const cwd = folder();
     expect(await obsync(['status'], { cwd })).toEqual(refusal(/obsync\.db does not exist.*obsync sync/));
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('an empty file', async () => {
+  test('an empty file is refused', async () => {
     const db = join(folder(), 'm.db');
     writeFileSync(db, '');
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/m\.db is empty: make it with `obsync sync`/));
   });
 
-  test('another program’s database, as opening it does', async () => {
+  test('another program’s database is refused, as by every command that opens it', async () => {
     const db = join(folder(), 'foreign.db');
     new Database(db).exec('create table t (a)').close();
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/not a mirror but another SQLite database/));

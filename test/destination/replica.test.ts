@@ -171,7 +171,7 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await expectEqual();
   });
 
-  test('of another mirror is read again as a whole', async () => {
+  test('a replica of another mirror is read again as a whole', async () => {
     await refresh();
     const other = await filledSchema();
     onTestFinished(() => other.drop());
@@ -214,7 +214,7 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await expectEqual();
   });
 
-  test('in the place that obsync chose is made again even if the file is no database', async () => {
+  test('is made again even if it is no database, in the place that obsync chose', async () => {
     writeFileSync(place.path, 'x'.repeat(10_000));
     place = { ...place, isOwn: true };
     expect(await refresh()).toMatchObject({ isWhole: true });

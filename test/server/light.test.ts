@@ -131,24 +131,24 @@ describe('a request that would block the server is left to a thread', () => {
     insert(db, assets, asset('more', { extra: '{"x":1}' }));
   });
 
-  test('rows that do not show, beyond a window', async () => {
+  test('a list goes to a thread if more rows than a window do not show', async () => {
     expect(light('listColumns')).toBeNull();
     expect(bodyOf(any('listColumns'))).toMatchObject({ items: [{ id: 'd' }], has_more: false });
     expect(light('listColumns', { direction: 'desc', limit: 1 })).toBeNull();
   });
 
-  test('long items, alone or in sum', () => {
+  test('items that are long, alone or together, go to a thread', () => {
     expect(bodyOf(light('listTests', { limit: 1 }))).toMatchObject({ items: [{ id: 'long' }] });
     expect(light('listTests', { limit: 3 })).toBeNull();
     expect(light('getTest', {}, { test_id: 'long' })).toBeNull();
     expect(light('getTest', {}, { test_id: 'more' })).not.toBeNull();
   });
 
-  test('items with members that no field holds', () => {
+  test('items with members that no field holds go to a thread', () => {
     expect(light('listAssets')).toBeNull();
   });
 
-  test('a reader who does not see all', () => {
+  test('a reader who does not see everything is answered by a thread', () => {
     expect(by({ ...ALL, name: 'part', paths: ['p'] }, 'listColumns')).toBeNull();
   });
 });

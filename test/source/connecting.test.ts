@@ -58,7 +58,7 @@ describe('a connection that is still being made', () => {
     await closed;
   });
 
-  test('to a proxy that answers no CONNECT times out and is tried again (R24)', async () => {
+  test('a connection through a proxy that answers no CONNECT times out and is retried (R24)', async () => {
     const server = await startMuteServer();
     const proxies = proxiesOf(SERVICE, { HTTPS_PROXY: `http://${server.host}` });
     const source = openSource(SERVICE, { proxies, timeoutMs: 50.5, retries: 1 });

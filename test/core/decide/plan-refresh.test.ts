@@ -35,21 +35,21 @@ describe('what a replica reads of its mirror', () => {
   const plan = (found: MirrorVersions) => planRefresh(TABLES, known, found, 'of run 7');
   const known = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e1: '1 700' } });
 
-  test('nothing if neither a clock nor a version changed', () => {
+  test('a refresh reads nothing if neither a clock nor a version changed', () => {
     expect(plan(known)).toEqual({ isWhole: false, steps: [] });
   });
 
-  test('of a table with times, the rows after the last known clock of the environments that moved (R21)', () => {
+  test('of a table with times, it reads the rows after the last known clock of the environments that moved (R21)', () => {
     const found = versions({ clocks: { e1: LATE, e2: EARLY }, marks: { e1: '1 700' } });
     expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e1', after: EARLY }]);
   });
 
-  test('of a new environment, every row', () => {
+  test('it reads every row of a new environment', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY, e3: EARLY }, marks: { e1: '1 700' } });
     expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e3', after: null }]);
   });
 
-  test('of a table without times, every row of an environment whose version changed, also to no rows', () => {
+  test('of a table without times, it reads every row of an environment whose version changed, also to no rows', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e2: '1 702' } });
     expect(plan(found).steps).toEqual([
       { table: 'marks', envId: 'e1', after: null },
@@ -61,7 +61,7 @@ describe('what a replica reads of its mirror', () => {
     ['the rows of later transactions', '5000000000', '5000000900', '5000000000'],
     ['every row if the numbers are too far apart to be compared', '5000000000', '9000000000', null],
     ['every row if an older program saved the state', null, '5000000900', null],
-  ])('of the log of runs, %s', (_, then, now, after) => {
+  ])('of the log of runs, it reads %s', (_, then, now, after) => {
     const log = { name: 'sync_stream_runs', hasEnvironments: true, isStamped: false };
     const at = (allEndedBefore: string | null, version: string): MirrorVersions => ({
       ...known,
@@ -73,7 +73,7 @@ describe('what a replica reads of its mirror', () => {
     ]);
   });
 
-  test('of rejected environments, whose id is empty, only their rows', () => {
+  test('of rejected environments, whose id is empty, it reads only their rows', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e1: '1 700', '': '1 703' } });
     expect(plan(found)).toEqual({ isWhole: false, steps: [{ table: 'marks', envId: '', after: null }] });
   });
@@ -91,7 +91,7 @@ describe('what a replica reads of its mirror', () => {
       'of run 7',
     ],
     ['it knows an environment that the mirror lacks', known, versions({ clocks: { e1: LATE } }), 'of run 7'],
-  ])('everything if %s', (_, replica, mirror, nonceThen) => {
+  ])('it reads everything if %s', (_, replica, mirror, nonceThen) => {
     expect(planRefresh(TABLES, replica, mirror, nonceThen)).toEqual({
       isWhole: true,
       steps: [
@@ -113,12 +113,12 @@ describe('where rows of a history were pruned (R17)', () => {
     ...given,
   });
 
-  test('nowhere if no more rows were removed', () => {
+  test('no stretch was pruned if no more rows were removed', () => {
     const same = reach({ complete_before: EARLY, row_count: 5 });
     expect(prunedStretches([same], [{ ...same, complete_before: LATE }])).toEqual([]);
   });
 
-  test('thinning begins where the last complete one ended, deletion at the beginning', () => {
+  test('a thinned stretch begins where the last complete thinning ended, a deleted one at the beginning', () => {
     const found = { complete_before: EARLY, pruning_before: LATE, row_count: 9 };
     const stretch = { envId: 'e1', table: 'asset_health_score_history', before: LATE };
     for (const [action, from] of [
@@ -130,14 +130,14 @@ describe('where rows of a history were pruned (R17)', () => {
       ).toEqual([{ ...stretch, from }]);
   });
 
-  test('up to the time of a pruning that was given up for an earlier one', () => {
+  test('a pruned stretch reaches to the time of a pruning that was given up for an earlier one', () => {
     const known = reach({ pruning_before: LATE, row_count: 5 });
     expect(prunedStretches([known], [reach({ complete_before: EARLY, row_count: 6 })])).toMatchObject([
       { before: LATE },
     ]);
   });
 
-  test('everywhere before its time if the replica knew no pruning', () => {
+  test('everything before the time of a pruning counts as pruned if the replica knew none', () => {
     expect(prunedStretches([], [reach({ complete_before: LATE, row_count: 1 })])).toMatchObject([
       { from: null, before: LATE },
     ]);

@@ -53,12 +53,12 @@ describe('same_json of PostgreSQL agrees with sameJson (R21)', () => {
     ['null', 'false'],
     ['[]', '{}'],
     ['["a\\"1,2",3]', '[ "a\\"1,2", 3]'],
-  ])('on %s and %s', async (one, other) => {
+  ])('same_json and sameJson agree on %s and %s', async (one, other) => {
     expect(await same(one, other)).toBe(sameJson(one, other));
     expect(await same(other, one)).toBe(sameJson(other, one));
   });
 
-  test('on any two values, also with other member order and whitespace', async () => {
+  test('same_json and sameJson agree on any two values, also with other member order and whitespace', async () => {
     const pair = fc.tuple(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }));
     await fc.assert(
       fc.asyncProperty(pair, async ([one, other]) => {
