@@ -47,8 +47,7 @@ export async function exportTables(work: ExportWork, previous: ExportManifest | 
     if (isDelta) missing = '';
     const warnings = shortenLogs(folder, to, committed, nowMs);
     const result = await finish(work, manifest, previous);
-    const notes = [...result.notes, ...undoneChanges(tables, committed)];
-    return { ...result, notes, warnings: [...warnings, ...result.warnings] };
+    return { ...result, notes: undoneChanges(tables, committed), warnings: [...warnings, ...result.warnings] };
   } catch (error) {
     throw folderError(to, error, `the new export is complete${missing}`);
   }
@@ -185,7 +184,7 @@ async function finish(
   { folder, to, location }: ExportWork,
   manifest: ExportManifest,
   previous: ExportManifest | null,
-): Promise<ExportResult> {
+): Promise<Omit<ExportResult, 'notes'>> {
   const views = viewsSql(location, manifest);
   if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {
     folder.replace(VIEWS_NAME, views);
@@ -203,13 +202,9 @@ async function finish(
     written: manifest.files.filter((file) => !before.has(file)),
     dropped: droppedParts(manifest, previous),
     removedCount: removed.filter((path) => pathsBefore.has(path)).length,
-    notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(location)] : [],
     warnings: failure === null ? [] : [unremoved(to, failure.code)],
   };
 }
-
-const relaidOut = (to: string): string =>
-  `${to} was laid out by an older obsync: every file was written again, and the old files are not kept`;
 
 const unremoved = (to: string, code: unknown): string =>
   `old files in ${to} cannot be removed (${String(code)}): check its permissions; the next export removes them`;

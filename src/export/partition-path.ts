@@ -49,9 +49,8 @@ const PARTITION = '([^/]+/(\\d{4}-\\d{2}/)?)?';
 
 const UNFINISHED = '\\.part-\\d+\\.tmp';
 
-/** The data files of an export and its unfinished files, relative to its folder; the first as in layout 1. */
+/** The data files of an export and its unfinished files, relative to its folder. */
 const OURS = [
-  new RegExp(`^\\w+/env_id=[^/]+(/month=[\\d-]+)?/(${DATA_FILE}|${UNFINISHED})$`),
   new RegExp(`^${TABLE}/${PARTITION}(${DATA_FILE}|${UNFINISHED})$`),
   new RegExp(`^\\.files/${TABLE}/${PARTITION}([0-9a-f]{16}|${UNFINISHED})$`),
   /^\w+\/_delta_log\/\.[^/]+\.tmp$/,

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, extname, join } from 'node:path';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { filesUnder } from '../../src/export/export-files.ts';
@@ -145,34 +145,6 @@ describe('an export into the folder of an earlier one', () => {
     expect(new Set(named.map((path) => extname(path)))).toEqual(new Set(['.csv']));
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
-
-  test.each(['parquet', 'delta'] as const)(
-    'one in the layout of an older build is written again as %s, with a note, and none of its files stay',
-    async (format) => {
-      const { mirror, to, first } = await exported(fillMirror, 1, { format });
-      const older = (path: string): string =>
-        path
-          .replace(/^(?:\.files\/)?(\w+)\//, '$1/env_id=')
-          .replace(/\/(\d{4}-\d\d)\//, '/month=$1/')
-          .replace(/\/([0-9a-f]{16})$/, '/part-$1.parquet');
-      const manifest = manifestIn(to);
-      const files = manifest.files.map((file) => ({ ...file, path: older(file.path) }));
-      for (const { path } of manifest.files) {
-        mkdirSync(join(to, dirname(older(path))), { recursive: true });
-        renameSync(join(to, path), join(to, older(path)));
-      }
-      writeFileSync(join(to, 'manifest.json'), JSON.stringify({ ...manifest, layout: 1, files }));
-      const { notes, warnings, files_written } = await exportOf(mirror, to, { format });
-      expect({ notes, warnings, files_written }).toEqual({
-        notes: [`${to} was laid out by an older obsync: every file was written again, and the old files are not kept`],
-        warnings: [],
-        files_written: first.files,
-      });
-      expect(filesUnder(to).filter((path) => path.includes('='))).toEqual([]);
-      expect(await exportOf(mirror, to, { format })).toMatchObject({ notes: [], files_written: 0 });
-      expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
-    },
-  );
 
   test('an export in a folder within another one keeps its files', async () => {
     const { mirror, to } = await exported((made) => fillMirror(made, { envs: ['2026-11'], runs: 5, assets: 5 }));
