@@ -1,15 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { bigint, customType, index, pgSchema, primaryKey, timestamp } from 'drizzle-orm/pg-core';
+import { index, pgSchema, primaryKey, timestamp } from 'drizzle-orm/pg-core';
+import { count, text } from './postgres-columns.ts';
 
 /*
  * The accounts that workers sync, in a schema of their own. They exist only in PostgreSQL, and stay on one node if the
  * database shards.
  */
 
-/** Text is ordered by code point, as everywhere. */
-const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
-const count = (name: string) => bigint(name, { mode: 'number' });
 
 export const accountsSchema = pgSchema('obsync_accounts');
 

@@ -6,8 +6,7 @@ import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { earlierOf } from '../core/time/instant.ts';
 import type { AlertSettings } from '../settings/alert-settings.ts';
 import type { SyncEvent } from '../settings/options.ts';
-import { clock, type SyncSettings, type WorkWatch } from '../settings/sync-settings.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
+import { clock, type SyncSettings, USUAL_STREAMS, type WorkWatch } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
 /**
@@ -90,8 +89,6 @@ interface SendInput {
   readonly envIds: readonly string[];
   readonly signal: AbortSignal;
 }
-
-const USUAL_STREAMS = CATALOGUE.filter(({ optional }) => !optional).map(({ name }) => name);
 
 async function send(
   { state }: OpenMirror,

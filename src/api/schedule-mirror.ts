@@ -2,11 +2,9 @@ import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo, loadLastStarts } from '../../state/run-log.ts';
 import type { StateStatements } from '../../state/state-statements.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
+import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
 import { openStore } from './open-store.ts';
-
-const STREAMS = CATALOGUE.map(({ name }) => name);
 
 /** The environments of a mirror and their last runs; empty without a mirror. @throws SyncError `usage` */
 export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
@@ -24,7 +22,7 @@ export async function readEnvironments(db: string): Promise<readonly ListedEnvir
 /** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */
 function* mirrored(baseUrl: string, name: string): StateStatements<MirroredEnvironments> {
   yield* belongsTo(baseUrl, name);
-  return { environments: yield* listedEnvironments(), lastStarts: yield* loadLastStarts(STREAMS) };
+  return { environments: yield* listedEnvironments(), lastStarts: yield* loadLastStarts(STREAM_NAMES) };
 }
 
 function* listedEnvironments(): StateStatements<ListedEnvironment[]> {

@@ -9,12 +9,13 @@ import {
   type TestedEnvironment,
   testAccount,
 } from '../api/accounts.ts';
+import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import { type CommandArguments, commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { reportCommand } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
-import { counted, secondText } from './words.ts';
+import { secondText } from './words.ts';
 
 const add = reportCommand(addFrom, (report) => {
   const { account, schema, replaced } = report;

@@ -1,7 +1,8 @@
 import type { AccountEnvironmentStatus, AccountStatus, AllStatusReport } from '../api/all-status.ts';
+import { counted } from '../core/counted.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
-import { counted, minuteText, span } from './words.ts';
+import { minuteText, span } from './words.ts';
 
 /** Renders the status of all accounts: a line per environment, then the errors and the workers. */
 export function renderAllStatus(report: AllStatusReport, width: number | null): string {

@@ -1,11 +1,12 @@
 import { backup } from '../api/backup.ts';
+import { counted } from '../core/counted.ts';
 import type { BackupReport } from '../destination/sqlite/backup.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { type CommandAction, STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './signals.ts';
-import { counted, sizeText } from './words.ts';
+import { sizeText } from './words.ts';
 
 export const backupCommand: CommandAction = async (args, io) => {
   if (args['to'] === STDIO) throw new OptionError('to', 'a backup cannot be written to stdout: name a file');

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BiOptions, type BiReport, NAME_MIRROR, writeBi } from '../api/bi.ts';
+import { counted } from '../core/counted.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { counted } from './words.ts';
 
 export const bi: CommandAction = async (args, io) => {
   const report = await writeBi({ ...libraryOptions<BiOptions>(args), tool: args['tool'] as BiReport['tool'] });

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { type CopyOptions, copy } from '../api/copy.ts';
 import { type FollowOptions, followMirror } from '../api/follow-mirror.ts';
+import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { CopyReport } from '../destination/copy-mirror.ts';
 import { type CommandAction, type CommandArguments, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './signals.ts';
-import { counted } from './words.ts';
 
 export const copyTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));

@@ -1,11 +1,12 @@
 import { type ExportOptions, exportMirror } from '../api/export.ts';
 import type { ExportReport } from '../api/export-mirror.ts';
+import { counted } from '../core/counted.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { untilSignal } from './signals.ts';
-import { counted, sizeText } from './words.ts';
+import { sizeText } from './words.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));

@@ -1,7 +1,7 @@
 import { type MigrateReport, migrate } from '../api/migrate.ts';
+import { counted } from '../core/counted.ts';
 import { libraryOptions } from './library-options.ts';
 import { reportCommand } from './print-report.ts';
-import { counted } from './words.ts';
 
 export const migrateCommand = reportCommand((args) => migrate(libraryOptions(args)), renderMigration);
 

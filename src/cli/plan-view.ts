@@ -1,7 +1,8 @@
 import type { ForecastReport } from '../api/plan.ts';
+import { counted } from '../core/counted.ts';
 import type { StreamForecast } from '../sync/forecast.ts';
 import { renderTable } from './rows-view.ts';
-import { counted, modeText } from './words.ts';
+import { modeText } from './words.ts';
 
 const HEAD = ['environment', 'stream', 'mode', 'requests'];
 

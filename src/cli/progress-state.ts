@@ -1,8 +1,9 @@
+import { counted } from '../core/counted.ts';
 import type { SyncEvent, SyncEventOf } from '../settings/options.ts';
 import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
 import { truncate } from './text-width.ts';
-import { counted, modeText } from './words.ts';
+import { modeText } from './words.ts';
 
 /** What the live view of a run shows. Times are milliseconds since 1970. */
 export interface ProgressState {

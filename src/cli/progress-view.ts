@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { counted } from '../core/counted.ts';
 import type { SyncEvent, SyncEventOf } from '../settings/options.ts';
 import {
   type CommandArguments,
@@ -18,7 +19,7 @@ import {
   unsharedText,
   waitText,
 } from './progress-state.ts';
-import { counted, modeText } from './words.ts';
+import { modeText } from './words.ts';
 
 /** Shows work on stderr: a live view on a terminal, else log lines. */
 export interface ProgressView<Event = SyncEvent> {

@@ -1,10 +1,10 @@
 import { makeReport, type PageReport, writeReport } from '../api/report.ts';
+import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { print } from './print.ts';
 import { reportCommand } from './print-report.ts';
-import { counted } from './words.ts';
 
 export const report: CommandAction = (args, io) => (args['to'] === STDIO ? printPage : writePage)(args, io);
 

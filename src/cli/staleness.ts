@@ -1,10 +1,7 @@
 import type { RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
 import { isStale } from '../core/alerts/matches-rule.ts';
-import { selectStreams } from '../settings/sync-settings.ts';
+import { USUAL_STREAMS } from '../settings/sync-settings.ts';
 import { span } from './words.ts';
-
-/** Histories don't count: some runs read them, and others don't. */
-const USUAL = new Set(selectStreams({ streamNames: [], history: false }).map(({ name }) => name as string));
 
 const FAILED: ReadonlySet<RunStatusReport['status']> = new Set(['problems', 'refused', 'killed']);
 
@@ -22,7 +19,7 @@ export function stalenessOf({ last_run: run, environments }: StatusReport, maxAg
       .filter(({ missing_since }) => missing_since === null)
       .flatMap(({ environment, streams }) =>
         streams
-          .filter((stream) => USUAL.has(stream.stream) && isCounted(stream))
+          .filter((stream) => USUAL_STREAMS.includes(stream.stream) && isCounted(stream))
           .filter((stream) => isStale(stream.watermark_age_seconds, maxAgeSeconds))
           .map((stream) => `${environment} ${ageOf(stream)}`),
       ),

@@ -1,8 +1,9 @@
 import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
+import { counted } from '../core/counted.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { secondsBetween } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
-import { counted, modeText, secondText, span } from './words.ts';
+import { modeText, secondText, span } from './words.ts';
 
 export function renderStatus(report: StatusReport, width: number | null): string {
   const rejected = report.environments_rejected;

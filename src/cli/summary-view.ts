@@ -1,7 +1,8 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../core/context.ts';
+import { counted } from '../core/counted.ts';
 import type { RunSummary, StreamSummary } from '../sync/summary.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
-import { counted, modeText } from './words.ts';
+import { modeText } from './words.ts';
 
 interface SummaryStyle {
   /** The width of the terminal in columns; null if the output is not a terminal. */

@@ -1,11 +1,11 @@
 import type { VerifyExportReport } from '../api/compare-export.ts';
 import { verifyExport } from '../api/verify-export.ts';
+import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './signals.ts';
-import { counted } from './words.ts';
 
 export const verifyAgainst: CommandAction = async (args, io) => {
   if (args['repair'] === true)

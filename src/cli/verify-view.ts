@@ -1,10 +1,10 @@
 import type { VerifyEvent } from '../api/verify-mirror.ts';
+import { counted } from '../core/counted.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { waitText } from './progress-state.ts';
 import { logRun, type ProgressView, showsProgress } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
-import { counted } from './words.ts';
 
 /** Shows the progress of a verification on stderr: one live line on a terminal, else only its waits. */
 export async function watchVerify(io: CommandIo, args: CommandArguments): Promise<ProgressView<VerifyEvent>> {

@@ -1,7 +1,5 @@
 import type { Instant } from '../core/time/instant.ts';
 
-export { counted } from '../core/counted.ts';
-
 /** The mode of a stream, with its reason unless the mode implies it: `scan (first)`, `feed`. */
 export function modeText(mode: string, reason: string): string {
   return reason === mode || reason === 'increment' ? mode : `${mode} (${reason})`;

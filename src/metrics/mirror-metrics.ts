@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
 import type { RunStatus } from '../core/ports/state-store.ts';
 import { FAILING_STATUSES } from '../core/read-api.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
+import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { Measurements } from './measurements.ts';
 import { type SyncAges, syncAges } from './sync-ages.ts';
 
@@ -19,8 +19,6 @@ interface MirrorGauge {
 const NEVER = Number.POSITIVE_INFINITY;
 
 const RUN_STATUSES: readonly RunStatus[] = ['done', 'problems', 'refused', 'stopped', 'interrupted'];
-
-const STREAMS = CATALOGUE.map(({ name }) => name);
 
 /** The metrics of a mirror, wherever they are shown. */
 const GAUGES: readonly MirrorGauge[] = [
@@ -72,14 +70,14 @@ const GAUGES: readonly MirrorGauge[] = [
     name: 'obsync_held_removals',
     help: 'Rows whose deletion is held back',
     labelNames: ['environment', 'stream'],
-    samples: ({ held }, ages) => counts(ages, 'stream', { of: STREAMS, found: held }),
+    samples: ({ held }, ages) => counts(ages, 'stream', { of: STREAM_NAMES, found: held }),
   },
   {
     name: 'obsync_rejected_rows',
     help: 'Objects of the service that the mirror cannot store',
     labelNames: ['environment', 'stream'],
     samples: ({ rejected }, ages) => [
-      ...counts(ages, 'stream', { of: STREAMS, found: rejected }),
+      ...counts(ages, 'stream', { of: STREAM_NAMES, found: rejected }),
       // Environments are objects too, and belong to none.
       ...numbersOf([{ environment: '', stream: 'environments' }], rejected),
     ],

@@ -2,6 +2,7 @@ import type { RetentionPolicy } from '../core/decide/retention.ts';
 import { SyncError } from '../core/errors.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
 import { LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
+import type { StreamName } from '../core/stream.ts';
 import { durationSeconds } from '../core/time/duration.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
@@ -82,6 +83,11 @@ export function selectStreams({
       (streamNames.length === 0 ? !optional : streamNames.includes(name)) || (optional && history),
   );
 }
+
+/** The streams whose age counts. Histories don't: some runs read them, and others don't. */
+export const USUAL_STREAMS: readonly StreamName[] = selectStreams({ streamNames: [], history: false }).map(
+  ({ name }) => name,
+);
 
 /** The signal and the listener in the options; by default, events are dropped. */
 export function watchOf<Event>(options: ProgressOptions<Event>): WorkWatch<Event> {
