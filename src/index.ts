@@ -34,7 +34,7 @@ export { type BackupOptions, backup } from './api/backup.ts';
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
 export { type CompactOptions, type CompactReport, compact } from './api/compact.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
-export { type CopyOptions, copy } from './api/copy.ts';
+export { type CopyOptions, copy, type FollowOptions, followMirror } from './api/copy.ts';
 export {
   type ColumnDescription,
   type DescribeOptions,
@@ -46,7 +46,6 @@ export {
 export { type CheckReport, type DoctorEvent, type DoctorOptions, type DoctorReport, doctor } from './api/doctor.ts';
 export { type ExportOptions, exportMirror } from './api/export.ts';
 export type { ExportEvent, ExportReport } from './api/export-mirror.ts';
-export { type FollowOptions, followMirror } from './api/follow-mirror.ts';
 export { type MigrateOptions, type MigrateReport, migrate } from './api/migrate.ts';
 export { mirrorApi } from './api/mirror-api.ts';
 export { openMirror, type ReadableMirror } from './api/open-mirror.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { AlertChannel } from '../core/alerts/channel.ts';
+import type { AlertChannel } from '../core/alerts/alert.ts';
 import { openDispatcher } from '../source/dispatcher.ts';
 import { proxiesOf } from '../source/proxies.ts';
 import { errorCode } from '../source/send.ts';

@@ -1,4 +1,4 @@
-import type { AlertChannel } from '../core/alerts/channel.ts';
+import type { AlertChannel } from '../core/alerts/alert.ts';
 import { type AlertDelivery, type DeliveryResult, idempotencyKey, MAX_REFUSALS } from '../core/alerts/delivery.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { DeliveryError } from './deliver.ts';

@@ -1,7 +1,6 @@
 import { loadOpenAlerts } from '../../state/alerts/alert-store.ts';
 import { type ChannelSender, DeliveryError, openSender } from '../alerts/deliver.ts';
-import type { AlertMessage } from '../core/alerts/alert.ts';
-import type { AlertChannel } from '../core/alerts/channel.ts';
+import type { AlertChannel, AlertMessage } from '../core/alerts/alert.ts';
 import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';

@@ -1,4 +1,5 @@
 import type { CopyEvent, CopyReport } from '../destination/copy-mirror.ts';
+import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { readOption, requireText } from '../settings/option-error.ts';
@@ -25,4 +26,19 @@ export async function copy(options: CopyOptions): Promise<CopyReport> {
   readOption('to', () => addressOf(to));
   refuseNetworkFs({ db: to, allowNetworkFs });
   return withRunThread((thread) => thread.run('copy', { db, to }, options));
+}
+
+/** `onProgress` receives an event for each refresh. Only `signal` ends the copy. */
+export interface FollowOptions extends MirrorOptions, ProgressOptions<ReplicaEvent>, OptionsNamed<'allowNetworkFs'> {
+  /** The file of the replica. */
+  readonly to: string;
+}
+
+/** Keeps a file equal to a mirror in PostgreSQL until the signal, in a thread. @throws SyncError */
+export async function followMirror(options: FollowOptions): Promise<void> {
+  checkOptions(options);
+  const db = givenAddress(options);
+  const replica = requireText('to', options.to, 'no file for the replica: name one with --to');
+  const { allowNetworkFs } = options;
+  await withRunThread((thread) => thread.run('follow', { db, replica, allowNetworkFs }, options));
 }

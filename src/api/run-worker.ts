@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { AlertChannel } from '../core/alerts/channel.ts';
+import type { AlertChannel } from '../core/alerts/alert.ts';
 import type { SourceEvent } from '../core/ports/source.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { type AlertSettings, alertSettings } from '../settings/alert-settings.ts';

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { type CopyOptions, copy } from '../api/copy.ts';
-import { type FollowOptions, followMirror } from '../api/follow-mirror.ts';
+import { type CopyOptions, copy, type FollowOptions, followMirror } from '../api/copy.ts';
 import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { CopyReport } from '../destination/copy-mirror.ts';

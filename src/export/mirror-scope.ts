@@ -4,8 +4,7 @@ import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { MirrorRun } from './manifest.ts';
-import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
-import { quoteName } from './sql-names.ts';
+import { EXPORT_RELATIONS, type ExportRelation, quoteName } from './relation.ts';
 
 /** An environment of the mirror, with the mirror's own time in it (R21). */
 export interface EnvironmentClock {

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3';
 import type { CellRow } from './cell.ts';
 import type { ExportedFile } from './manifest.ts';
-import type { ExportRelation } from './relation.ts';
+import { type ExportRelation, quotedNames, quoteName } from './relation.ts';
 import {
   createFingerprint,
   type ExportSegment,
@@ -11,7 +11,6 @@ import {
   type SurveyedSegment,
   segmentsOf,
 } from './segment.ts';
-import { quotedNames, quoteName } from './sql-names.ts';
 
 /**
  * A history has a partition per month, and its segments are ranges of `mirrored_at`. So rows that were added since the

@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3';
 import type { CellRow } from './cell.ts';
 import { historyReader } from './read-history.ts';
 import type { ExportRelation } from './relation.ts';
+import { quotedNames, quoteName } from './relation.ts';
 import {
   createFingerprint,
   type ExportSegment,
@@ -10,7 +11,6 @@ import {
   type SurveyedSegment,
   segmentsOf,
 } from './segment.ts';
-import { quotedNames, quoteName } from './sql-names.ts';
 
 export function readerOf(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
   return relation.timeColumn === null

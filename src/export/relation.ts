@@ -89,3 +89,9 @@ function viewRelation(described: DescribedTable): ExportRelation {
 function exportColumn({ name, kind }: DescribedColumn): ExportColumn {
   return { name, type: TYPES[kind] };
 }
+
+export function quoteName(name: string): string {
+  return `"${name}"`;
+}
+
+export const quotedNames = (names: readonly string[]): string => names.map(quoteName).join(', ');

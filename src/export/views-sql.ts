@@ -1,7 +1,6 @@
 import type { ExportFormat } from './formats.ts';
 import type { ExportedFile, ExportedTable, ExportManifest } from './manifest.ts';
-import type { ColumnType, ExportColumn } from './relation.ts';
-import { quoteName } from './sql-names.ts';
+import { type ColumnType, type ExportColumn, quoteName } from './relation.ts';
 
 export const VIEWS_NAME = 'views.sql';
 

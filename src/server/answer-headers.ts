@@ -1,5 +1,7 @@
-import type { FastifyInstance, onSendHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, onSendHookHandler } from 'fastify';
 import { addressTooLong, badRequest } from './errors.ts';
+import { memoizeLast } from './memoize-last.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
 
 /** The directives that `default-src` does not cover: no framing, no form submission. */
 export const PAGE_POLICY = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -35,3 +37,16 @@ function namesOneHost({ httpVersion, rawHeaders }: { httpVersion: string; rawHea
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length;
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
 }
+
+/** The time with microseconds. Unlike `Date`, no proxy replaces it. */
+export const TIME_HEADER = 'Obsync-Mirrored-At';
+
+/** Both headers hold the time of the state shown, so a reader who continues from it misses nothing. */
+export function setDateHeader(reply: FastifyReply, { now }: Pick<MirrorSnapshot, 'now'>): void {
+  reply.headers(headersOf(now));
+}
+
+const headersOf = memoizeLast((now: MirrorSnapshot['now']) => ({
+  date: new Date(now).toUTCString(),
+  [TIME_HEADER]: now,
+}));

@@ -2,9 +2,9 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { SYNC_TIMES } from '../metrics/measurements.ts';
 import { mirrorHealth } from '../metrics/mirror-health.ts';
+import { setDateHeader } from './answer-headers.ts';
 import { httpErrorParts, unprocessable } from './errors.ts';
 import { type MirrorReads, readSnapshotRows } from './mirror-reads.ts';
-import { setDateHeader } from './set-date-header.ts';
 
 /** Notes an error that another request was answered with, for `/healthz`. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import { TIME_HEADER } from './answer-headers.ts';
 import { addDocsPage } from './docs-page.ts';
 import { LISTINGS } from './listings.ts';
 import { INTEGER } from './schemas.ts';
-import { TIME_HEADER } from './set-date-header.ts';
 import { addStaticContent, REVALIDATE } from './static-content.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are paginated: repeat the query \

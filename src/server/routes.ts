@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } fro
 import { API_PATH } from '../core/read-api.ts';
 import type { ViewScope } from '../streams/endpoint.ts';
 import { hasScope, type Principal } from './access.ts';
+import { setDateHeader } from './answer-headers.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, readEndpoints, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
@@ -11,7 +12,6 @@ import { normalizeQuery } from './normalize-query.ts';
 import { pageEndpoints } from './page-endpoints.ts';
 import type { RequestQuota } from './rate-limit.ts';
 import { filterSchema, pathSchema } from './schemas.ts';
-import { setDateHeader } from './set-date-header.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

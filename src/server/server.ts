@@ -11,7 +11,7 @@ import fastify, {
 import { parseInstant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { bearerToken, identify, type TokenHash } from './access.ts';
-import { addAnswerHeaders, COMMON_HEADERS, dropLengthOf304 } from './answer-headers.ts';
+import { addAnswerHeaders, COMMON_HEADERS, dropLengthOf304, setDateHeader } from './answer-headers.ts';
 import { type AnswerOptions, answersHere, type EndpointAnswers, openAnswering } from './answers.ts';
 import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { limitConnections } from './connections.ts';
@@ -30,7 +30,6 @@ import { openRequestLog, type RequestLog } from './request-log.ts';
 import { addRoutes } from './routes.ts';
 import { ERROR_SCHEMA } from './schemas.ts';
 import { rejectMalformed, sendError } from './send-error.ts';
-import { setDateHeader } from './set-date-header.ts';
 
 export interface ServerOptions {
   /** Opened for reading. The caller closes it. */

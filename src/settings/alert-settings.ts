@@ -1,5 +1,4 @@
-import { ALERT_GROUPS, ALERT_KINDS, type AlertRule } from '../core/alerts/alert.ts';
-import type { AlertChannel } from '../core/alerts/channel.ts';
+import { ALERT_GROUPS, ALERT_KINDS, type AlertChannel, type AlertRule } from '../core/alerts/alert.ts';
 import { didYouMean } from '../core/closest-name.ts';
 import { isJsonObject } from '../core/json.ts';
 import { FAILING_STATUSES } from '../core/read-api.ts';
