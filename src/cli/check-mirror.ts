@@ -1,4 +1,4 @@
-import { containsPassword } from '../settings/addresses/mirror-address.ts';
+import { containsPassword, refuseTwoMirrors } from '../settings/addresses/mirror-address.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { CommandArguments } from './command.ts';
 import type { SettingsByName } from './settings.ts';
@@ -23,7 +23,5 @@ export function checkMirror(given: CommandArguments, settings: SettingsByName): 
       `--${name} contains a password, which others can read in ${from}: remove it there, and set PGPASSWORD, use ~/.pgpass or a service file, ${elsewhere}`,
     );
   }
-  const { db, dbFile } = given;
-  if (db !== undefined && dbFile !== undefined)
-    throw new OptionError('dbFile', `two mirrors, one in --db and one in --db-file ${dbFile}: pass only one`);
+  refuseTwoMirrors(given);
 }

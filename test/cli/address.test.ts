@@ -67,7 +67,7 @@ test('--db-file in a config file is relative to that file', async () => {
 test('--db together with --db-file is refused', async () => {
   const dbFile = join(folder(), 'address');
   writeFileSync(dbFile, 'm.db', { mode: 0o600 });
-  const line = /two mirrors, one in --db and one in --db-file .*address: pass only one/;
+  const line = /two mirrors, one in --db and one in the file .*address: pass only one/;
   expect(await obsync(['status', '--db', 'm.db', '--db-file', dbFile])).toEqual(refusal(line));
   expect(await obsync(['status', '--db-file', dbFile], { env: { OBSYNC_DB: 'm.db' } })).toEqual(refusal(line));
 });
