@@ -182,7 +182,7 @@ interface ReadPaging {
   readonly pages: number;
   /** The run that requested the last page. */
   readonly run: number;
-  /** As in Brent's algorithm, the cursor after as many pages as the latest power of two: any cycle returns to one (R8). */
+  /** As in Brent's algorithm, the cursor after the latest power of two of pages: any cycle returns to one (R8). */
   readonly landmark: string | null;
 }
 

@@ -3,8 +3,8 @@ export type StreamName = string;
 
 /**
  * The type of a value in the API. It is stored as it is, except: `instant` as fixed-width text, `json` as JSON text,
- * `boolean` as 0 or 1. Text is made well-formed; an `id` is text that names a row, so it is stored as sent or not at all
- * (R19, R20).
+ * `boolean` as 0 or 1. Text is made well-formed; an `id` is text that names a row, so it is stored as sent or not at
+ * all (R19, R20).
  */
 export type FieldType = 'id' | 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'json';
 

@@ -26,7 +26,8 @@ export interface FollowWatch {
 const [POLL_MS, RETRY_MS] = [1000, 10_000];
 
 /**
- * Refreshes a replica until the signal. A poll costs a few small queries; unlike `listen`, it also works behind a pooler.
+ * Refreshes a replica until the signal. A poll costs a few small queries; unlike `listen`, it also works behind a
+ * pooler.
  * @throws SyncError if the first refresh fails
  */
 export async function followReplica(

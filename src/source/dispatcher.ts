@@ -25,8 +25,8 @@ export interface NetworkOptions {
 /**
  * Our own timer limits the whole request. HTTP/2 is off, because it repeats requests that we would not count (R23).
  *
- * `signal` also ends connections that are still being made: undici notices that a request was aborted only once it has a
- * connection, and leaves such sockets open when it is destroyed (R27).
+ * `signal` also ends connections that are still being made: undici notices that a request was aborted only once it has
+ * a connection, and leaves such sockets open when it is destroyed (R27).
  */
 export function openDispatcher(
   { proxies = NO_PROXIES, ca = null, concurrency, timeoutMs }: NetworkOptions,

@@ -12,8 +12,8 @@ export const NO_PROXIES: ProxySettings = { httpProxy: '', httpsProxy: '', noProx
 
 /**
  * The proxies that the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` name, as other programs read them: in small
- * letters first, and a proxy without a scheme is one over http. A service on this machine is not reached through another
- * machine, which would receive the token unencrypted (R25).
+ * letters first, and a proxy without a scheme is one over http. A service on this machine is not reached through
+ * another machine, which would receive the token unencrypted (R25).
  * @throws SyncError `usage`, without the value, which may contain a password
  */
 export function proxiesOf(baseUrl: string, env: Readonly<Record<string, string | undefined>>): ProxySettings {

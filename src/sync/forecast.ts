@@ -29,7 +29,7 @@ export interface RunForecast {
 
 /** A forecast whose mirror is still open. */
 export interface OpenForecast extends RunForecast {
-  /** The day after the run; null while lists were never read to their end. Call it once: its syncs change the mirror. */
+  /** The day after the run; null while lists were never read to their end. Call it once: it changes the mirror. */
   rehearseDay(): Promise<DayForecast | null>;
 }
 

@@ -48,7 +48,7 @@ export function checkpointAfterRound(
   };
 }
 
-/** Only this many tests that newly answer 404, and no history read, show that live histories are lost: fewer may be gone. */
+/** Only so many tests that newly answer 404, and no history read, show that live histories are lost. */
 const MIN_LOST = 5;
 
 /**
@@ -75,9 +75,9 @@ function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context)
 }
 
 /**
- * What the feeds see while a scan waits counts as seen by the scan, so its reads continue their numbering, and it counts
- * from the first page of either (R9, R12). By then, a later response may have shown that its own was dated too late: a
- * run hours later couldn't tell (R1).
+ * What the feeds see while a scan waits counts as seen by the scan, so its reads continue their numbering, and it
+ * counts from the first page of either (R9, R12). By then, a later response may have shown that its own was dated too
+ * late: a run hours later couldn't tell (R1).
  */
 function withFeedProgress(
   scan: Round | null,
@@ -90,8 +90,8 @@ function withFeedProgress(
 }
 
 /**
- * Larger pages are tried again once a list has been read whole and `--full-every`, or the longest time under `auto`, has
- * passed since they failed. The limit doubles each time, undoing one halving (R24).
+ * Larger pages are tried again once a list has been read whole and `--full-every`, or the longest time under `auto`,
+ * has passed since they failed. The limit doubles each time, undoing one halving (R24).
  */
 function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint['pageLimit'] {
   const { serverTime, latestServerTime, options } = context;

@@ -5,13 +5,13 @@ import type { PrunedHistory } from './retention.ts';
 export interface MirrorVersions {
   /** Identifies the mirror: another one after a failover, or after a dump was restored. */
   readonly identity: string;
-  /** The newest run that is not removed if it is refused. A mirror restored from a backup lacks it, or has another one. */
+  /** The newest run that stays if it is refused. A mirror restored from a backup lacks it, or has another one. */
   readonly newestRun: { readonly id: number; readonly nonce: string } | null;
   /** The time of the last commit to each environment (R21). */
   readonly clocks: ReadonlyMap<string, Instant>;
   /** The number of a transaction: every earlier one had ended. Null in the state that an older program saved. */
   readonly allEndedBefore: string | null;
-  /** A text per table and environment that changes with any of its rows; `''` stands for a table without environments. */
+  /** A text per table and environment that changes with any row; `''` stands for a table without environments. */
   readonly versions: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 

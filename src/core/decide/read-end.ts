@@ -7,8 +7,8 @@ import { isLastVariant } from './round.ts';
 import { readAt } from './trusted-until.ts';
 
 /**
- * What the end of a read changes beyond its last page (R13, R18). `pendingIds` are the ids of its chunk whose marks stay,
- * or those of suspect or rejected rows that no page returned.
+ * What the end of a read changes beyond its last page (R13, R18). `pendingIds` are the ids of its chunk whose marks
+ * stay, or those of suspect or rejected rows that no page returned.
  */
 export function readEnd(input: PageInput, pendingIds: readonly string[], context: Context): PageEffect {
   const { stream, checkpoint, page, decoded } = input;

@@ -54,8 +54,8 @@ export interface LastVisit {
 }
 
 /**
- * The environments in the order in which a run reads them: first those that its cycle has begun, then those in which the
- * last run did less than in another one, as if it had stopped there, then the one that was read least recently.
+ * The environments in the order in which a run reads them: first those that its cycle has begun, then those in which
+ * the last run did less than in another one, as if it had stopped there, then the one that was read least recently.
  * Otherwise runs that are too short for all, and continue no cycle, would always read the same ones (R6).
  */
 export function inReadingOrder<E extends { readonly id: string }>(
@@ -102,8 +102,8 @@ function lateStreams(attempts: readonly LastAttempt[]): [StreamName, LateStream]
 export type LateStreams = ReadonlyMap<string, ReadonlyMap<StreamName, LateStream>>;
 
 /**
- * The late streams of a run, by environment. In a new cycle, only what the last run has tried comes last: otherwise a list
- * that failed once would wait for ever if the others take all requests (R6).
+ * The late streams of a run, by environment. In a new cycle, only what the last run has tried comes last: otherwise a
+ * list that failed once would wait for ever if the others take all requests (R6).
  */
 export function lateByEnvironment(
   tries: ReadonlyMap<string, readonly LastAttempt[]>,

@@ -16,8 +16,8 @@ const LOCAL_TABLE = 'sync_stream_runs';
 const FUNCTIONS = ['comparable_number(text)', 'comparable_json(text)', 'same_json(text, text)', 'element_labels(json)'];
 
 /**
- * Citus changes functions and tables in one transaction only in this mode, and only if it was set before the first query
- * over several shards. Without Citus it changes nothing.
+ * Citus changes functions and tables in one transaction only in this mode, and only if it was set before the first
+ * query over several shards. Without Citus it changes nothing.
  */
 export const SEQUENTIAL = "set local citus.multi_shard_modify_mode to 'sequential'";
 
@@ -59,7 +59,7 @@ export async function hasCitus(connection: PostgresConnection): Promise<boolean>
   return rows.length > 0;
 }
 
-/** Analyzes an environment's shards of these tables, on its node. The coordinator has neither their sizes nor statistics. */
+/** Analyzes an environment's shards of these tables on its node: the coordinator has no statistics of them. */
 export async function analyzeShards(
   connection: PostgresConnection,
   { schema, envId, tables }: { schema: string; envId: string; tables: readonly string[] },

@@ -66,7 +66,7 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
   };
 }
 
-/** Opening a connection takes longer than most transactions, so work waits this long for a busy one, in milliseconds. */
+/** How long work waits for a busy connection: opening another takes longer than most transactions. */
 const PATIENCE_MS = 200;
 
 /** Runs work one at a time, and more at a time each time that work has waited for long. */

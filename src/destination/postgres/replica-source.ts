@@ -21,8 +21,8 @@ export function replicaSource(connection: ListConnection, address: MirrorName): 
         await refuseOtherVersion(connection, address);
         return await work(snapshotOn(connection));
       } finally {
-        // It has changed nothing, and after a failed statement the server would refuse all others. A lost connection fails
-        // the next snapshot.
+        // It has changed nothing, and after a failed statement the server would refuse all others. A lost connection
+        // fails the next snapshot.
         await connection.query('rollback').catch(() => {});
       }
     },

@@ -66,7 +66,7 @@ function bulkUpsert(
 
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
-/** Writes changes to a stream's own table. Dependent rows of deleted rows in other tables are deleted too (R13, R18). */
+/** Writes changes to a stream's own table, and deletes what depends on deleted rows elsewhere (R13, R18). */
 export function* writeChanges(
   scope: CommitScope,
   stream: Stream,

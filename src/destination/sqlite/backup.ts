@@ -86,7 +86,7 @@ const isSame = (one: Stats, other: Stats): boolean => one.dev === other.dev && o
 /** A megabyte of SQLite's usual pages: few enough that signals are handled in between (R27). */
 const PAGES_AT_ONCE = 256;
 
-/** The read transaction keeps the copy at one instant, and blocks no writer. Without it, each commit would restart it. */
+/** The read transaction keeps the copy at one instant: without it, each commit would restart it. */
 async function copyPages(path: string, to: string, signal: AbortSignal): Promise<void> {
   await closeAfter(openEarlier(path).connection, async (connection) => {
     connection.exec('begin');

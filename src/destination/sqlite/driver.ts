@@ -79,8 +79,9 @@ function single(prepare: PrepareStatement, asked: StateStatement): SqlAnswer {
 }
 
 /**
- * While planning, SQLite compares the parameters of some statements, and then plans these again each time that a value is
- * bound, which takes ten times as long as running them. It doesn't compare what follows a unary plus, which does nothing.
+ * While planning, SQLite compares the parameters of some statements, and then plans these again each time that a value
+ * is bound, which takes ten times as long as running them. It doesn't compare what follows a unary plus, which does
+ * nothing.
  */
 function plannedOnce(sql: string): string {
   return sql.replaceAll('@', '+@');

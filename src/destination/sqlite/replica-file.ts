@@ -41,8 +41,8 @@ export interface ReplicaPlace {
 }
 
 /**
- * Opens a replica, or starts a new one instead of a missing, damaged or outdated one. Without `isChecked`, only damage to
- * its first pages is noticed.
+ * Opens a replica, or starts a new one instead of a missing, damaged or outdated one. Without `isChecked`, only damage
+ * to its first pages is noticed.
  * @throws SyncError `usage`
  */
 export function openReplicaFile(place: ReplicaPlace, isChecked: boolean): ReplicaFile {
