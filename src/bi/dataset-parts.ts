@@ -112,6 +112,15 @@ const prunedRuns = ({ relation }: BiDialect): string => `(
     from ${relation('pruned_history')} where history = 'test_executions'
   )`;
 
+/**
+ * The day on which the mirror first read scores. A dimension without newer results keeps its last score, so the first
+ * read also has some of days that the mirror knows nothing else of.
+ */
+export const scoresSince = (d: BiDialect): string => `(
+  select env_id, ${d.dayOf('min(mirrored_at)')} as scores_since
+  from ${d.relation('asset_health_score_history')} group by env_id
+)`;
+
 /** Whether the mirror knows when an incident began: from an earlier run, or because a pruning kept its first one. */
 export const isBeginKnown = (d: BiDialect): string => `(exists (
     select 1 from ${d.relation('test_executions')} e

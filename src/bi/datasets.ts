@@ -9,6 +9,7 @@ import {
   ownersOf,
   same,
   scopeOf,
+  scoresSince,
   withAsset,
   withOwnersOfAsset,
   withOwnersOfTest,
@@ -158,13 +159,14 @@ where ${isListed(d, 'h')}`,
   },
   health_daily: {
     title: 'Health by day',
-    description: 'The last score of each day, per asset and dimension.',
+    description: 'The last score of each day, per asset and dimension, from the first day on which scores were read.',
     time: 'day',
     select: {
       ...scopeOf('h', 'a'),
       ...same('h', 'asset_name', 'dimension', 'day', 'score', 'test_count', 'env_id', 'asset_id'),
     },
-    from: (d) => `${d.relation('health_daily')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
+    from: (d) => `${d.relation('health_daily')} h
+join ${scoresSince(d)} s on s.env_id = h.env_id and s.scores_since <= h.day${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
   },
   owners: {
     title: 'Owners',

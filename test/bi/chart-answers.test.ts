@@ -163,6 +163,13 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
     ]);
   });
 
+  test('health has no trend before the day on which scores were first read, although some were older', async () => {
+    expect(await answer('health-daily')).toEqual([
+      [day(2), 'total', 0.1],
+      [day(1), 'total', 0.65],
+    ]);
+  });
+
   test('an environment that is no longer listed is in trends alone: nothing there is failing, open or stale now', async () => {
     const ids = [
       ...(['failing-tests', 'open-incidents', 'stale-assets', 'rejected-rows', 'health', 'coverage'] as const),
