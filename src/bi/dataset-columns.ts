@@ -43,7 +43,7 @@ export const COLUMNS = {
   first_start_time: time('Failing since'),
   last_start_time: time('Last failing run'),
   resolved_at: time('Resolved'),
-  hours_open: hours('Hours open'),
+  hours_open: hours('Hours open', 'Only if the mirror knows when it began.'),
   hours_to_resolve: hours('Hours to resolve', 'Only if the mirror knows when it began.'),
   is_begin_known: flag(
     'Beginning known',

@@ -149,6 +149,13 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
     ]);
   });
 
+  test('the hours that an incident is open are known only if its beginning is', async () => {
+    const [tool, database] = asked;
+    const listed = await mirrors.ask(database, TOOLS[tool](database, {}).get('List of open incidents') ?? '');
+    const hours = listed.map((row) => [row['test_name'], typeof row['hours_open']]);
+    expect(Object.fromEntries(hours)).toEqual({ late: 'number', old: 'object', own: 'number', single: 'number' });
+  });
+
   test('an environment without histories has no trend before its first sync', async () => {
     const rows = await answer('pass-rate-daily', { environment: 'There' });
     expect(rows).toEqual([
