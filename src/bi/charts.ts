@@ -1,4 +1,4 @@
-import { type BiMetricName, capitalized, METRIC_NAMES, metricOf } from './dataset.ts';
+import { type BiMetricName, capitalized, METRIC_NAMES, metricOf, viewOf } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId, SCORES } from './datasets.ts';
 
@@ -196,8 +196,9 @@ export const CHARTS = {
 
 export type ChartId = keyof typeof CHARTS;
 
-/** What the charts over a dataset show, in the order in which the metrics are defined. */
-export function metricsOver(dataset: string): BiMetricName[] {
-  const charts = Object.values(CHARTS).filter((each) => each.dataset === dataset);
-  return METRIC_NAMES.filter((name) => charts.some(({ metrics }) => metrics.includes(name)));
+/** All metrics over a dataset: those of its view and those of its charts, in the order in which they are defined. */
+export function metricsOver(id: DatasetId, charts: readonly Chart[] = Object.values(CHARTS)): BiMetricName[] {
+  const { view = id } = DATASETS[id];
+  const shown = charts.filter(({ dataset }) => dataset === id).flatMap(({ metrics }) => metrics);
+  return METRIC_NAMES.filter((name) => shown.includes(name) || viewOf(name) === view);
 }

@@ -12,6 +12,8 @@ export interface Dataset {
   readonly from: (dialect: BiDialect) => string;
   /** The column that a filter of time applies to; missing if the rows are of now. */
   readonly time?: ColumnName;
+  /** The view whose metrics it has; missing if it is named like the dataset. */
+  readonly view?: string;
 }
 
 /** What only dashboards count. The rest is in `METRICS`. */
@@ -79,6 +81,9 @@ const ALL_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...METRICS, ...O
 export const METRIC_NAMES = Object.keys(ALL_METRICS) as BiMetricName[];
 
 export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
+
+/** The view of a metric of the dictionary. */
+export const viewOf = (name: BiMetricName): string | undefined => METRICS[name as MetricName]?.view;
 
 /** `failing tests` becomes `Failing tests`; statuses stay as they are. */
 export const capitalized = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);

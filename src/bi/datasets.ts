@@ -68,6 +68,7 @@ where ${isListed(d, 'f')}`,
     title: 'Test runs by day',
     description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
     time: 'day',
+    view: 'test_runs_daily',
     select: {
       ...scopeOf('t', 'a'),
       env_name: 'v.name',

@@ -4,7 +4,7 @@ import { strToU8, type Zippable, zipSync } from 'fflate';
 import { CHARTS, type Chart, metricsOver } from './charts.ts';
 import { type BiMetricName, capitalized, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
-import { DATASETS } from './datasets.ts';
+import { DATASETS, type DatasetId } from './datasets.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
 import { DASHBOARD } from './layout.ts';
@@ -60,9 +60,9 @@ function zip(files: Readonly<Record<string, object>>): Uint8Array {
 function contents(mirror: MirrorLocation, dialect: BiDialect): Record<string, object> {
   const uuid = (name: string): string => uuidOf(`${dialect.name}/${name}`);
   const place = { schema: mirrorSchema(mirror), dialect, uuid };
-  const datasets = Object.entries(DATASETS).map(([id, dataset]) => [
+  const datasets = (Object.keys(DATASETS) as DatasetId[]).map((id) => [
     `datasets/obsync/${id}.yaml`,
-    supersetDataset(id, dataset, place),
+    supersetDataset(id, place),
   ]);
   const charts = Object.entries(CHARTS).map(([id, chart]) => [`charts/${id}.yaml`, supersetChart(id, chart, uuid)]);
   return {
@@ -105,7 +105,8 @@ interface DatasetPlace {
   readonly uuid: (name: string) => string;
 }
 
-function supersetDataset(id: string, dataset: Dataset, { schema, dialect, uuid }: DatasetPlace): object {
+function supersetDataset(id: DatasetId, { schema, dialect, uuid }: DatasetPlace): object {
+  const dataset = DATASETS[id];
   const columns = Object.keys(dataset.select) as ColumnName[];
   return {
     table_name: `obsync ${dialect.name}: ${dataset.title}`,

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { METRICS, type MetricName } from '../../schema/metrics.ts';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { DATASETS } from '../../src/bi/datasets.ts';
 import { answerColumnsOf } from '../../src/bi/query.ts';
@@ -246,38 +245,6 @@ test('an environment that no run has read to the end is as old as the first atte
     expect(Object.fromEntries(hours)).toEqual({ Here: 2, There: 7, New: null, Gone: null });
   }
   await attempted.close();
-});
-
-describe('a number over all rows', () => {
-  /** The charts that show a metric of the dictionary alone, over the rows that it is defined on. */
-  const METRIC_CHARTS = {
-    'failing-tests': 'failing tests',
-    'failing-assets': 'failing assets',
-    'open-incidents': 'open incidents',
-    'mean-time-to-resolve': 'mean time to resolve',
-    coverage: 'coverage',
-    'column-coverage': 'column coverage',
-    health: 'health',
-    'stale-assets': 'freshness',
-  } as const satisfies Partial<Record<keyof typeof CHARTS, MetricName>>;
-
-  test.each(Object.entries(METRIC_CHARTS))('%s is that of the metric over its view', async (id, metric) => {
-    const { expression, view } = METRICS[metric];
-    const [row] = await mirrors.ask('sqlite', `select ${expression} as value from ${view} where env_id <> 'gone'`);
-    const value = row?.['value'] ?? null;
-    const [[answer] = []] = await shown(CHARTS[id as keyof typeof METRIC_CHARTS], ['Grafana', 'sqlite'], {});
-    expect(answer).toEqual(value === null ? null : Math.round(Number(value) * 1e6) / 1e6);
-  });
-
-  test('the pass rate is that of the metric over the days with history', async () => {
-    const { expression, view } = METRICS['pass rate'];
-    const [row] = await mirrors.ask(
-      'sqlite',
-      `select ${expression} as value from ${view} where day < '${day(0)}' and not (env_name = 'There' and day < '${day(2)}')`,
-    );
-    const [[answer] = []] = await shown(CHARTS['pass-rate'], ['Grafana', 'sqlite'], {});
-    expect(answer).toBeCloseTo(Number(row?.['value']), 6);
-  });
 });
 
 test('trends begin where a pruning ended, and the beginning of what it kept is known (R17)', async () => {

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
-import { METRICS } from '../../schema/metrics.ts';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from '../../src/bi/dialect.ts';
 import { placesOf, TABS } from '../../src/bi/layout.ts';
@@ -171,11 +170,6 @@ describe('the list of charts', () => {
   test('titles are unique, so a tool finds each chart again', () => {
     const titles = Object.values<Chart>(CHARTS).map(({ title }) => title);
     expect(new Set(titles).size).toBe(titles.length);
-  });
-
-  test('it uses every metric of the dictionary', () => {
-    const used = Object.values<Chart>(CHARTS).flatMap(({ metrics }) => metrics);
-    expect(used).toEqual(expect.arrayContaining(Object.keys(METRICS)));
   });
 
   test('no two charts overlap in a grid, and none exceeds it', () => {
