@@ -23,6 +23,8 @@ export const COLUMNS = {
   env_name: text('Environment'),
   owner: text('Owner', 'One owner: a row is repeated for each of its owners, so count with the metrics.'),
   owner_count: integer('Number of owners'),
+  tag: text('Tag', 'One tag of the test: a row is repeated for each of them too.'),
+  tag_count: integer('Number of tags'),
   row_key: text('Key of the row'),
   owners: text('Owners', 'All owners, separated by commas: those of the test or, without any, of the asset.'),
   schema_name: text('Schema'),

@@ -8,6 +8,16 @@ const OWNER: Dataset['select'] = {
   owner_count: 'coalesce(w.owner_count, 1)',
 };
 
+/** One tag of the test. */
+export const TAG: Dataset['select'] = { tag: "coalesce(g.tag, 'no tag')", tag_count: 'coalesce(g.tag_count, 1)' };
+
+/** Joins `g`, a row for each tag of the test. */
+export const withTags = ({ relation }: BiDialect, from: string): string => `
+left join (
+  select env_id, test_id, tag, count(*) over (partition by env_id, test_id) as tag_count
+  from ${relation('test_tags')}
+) g on g.env_id = ${from}.env_id and g.test_id = ${from}.test_id`;
+
 /** Joins `w`, a row for each owner of the test: its own or, without any, those of its asset. */
 export const withOwnersOfTest = (d: BiDialect, from: string): string => `
 left join (
@@ -18,9 +28,9 @@ left join (
   left join ${d.relation('asset_owners')} a on o.owner is null and a.env_id = t.env_id and a.asset_id = t.asset_id
 ) w on w.env_id = ${from}.env_id and w.test_id = ${from}.test_id`;
 
-/** The same where PostgreSQL expects a single row: it would otherwise compute the owners of all tests for each row. */
-export function withOwnersPerRow(d: BiDialect, from: string): string {
-  if (d.name === 'sqlite') return withOwnersOfTest(d, from);
+/** Both where PostgreSQL expects a single row: it would otherwise compute those of all tests for each row. */
+export function withOwnersAndTagsPerRow(d: BiDialect, from: string): string {
+  if (d.name === 'sqlite') return `${withOwnersOfTest(d, from)}${withTags(d, from)}`;
   const ofTest = `from ${d.relation('test_owners')} o where o.env_id = ${from}.env_id and o.test_id = ${from}.test_id`;
   return `
 left join lateral (
@@ -31,7 +41,11 @@ left join lateral (
     select a.owner from ${d.relation('asset_owners')} a
     where a.env_id = ${from}.env_id and a.asset_id = ${from}.asset_id and not exists (select 1 ${ofTest})
   ) e
-) w on true`;
+) w on true
+left join lateral (
+  select tag, count(*) over () as tag_count
+  from ${d.relation('test_tags')} where env_id = ${from}.env_id and test_id = ${from}.test_id
+) g on true`;
 }
 
 export const withOwnersOfAsset = ({ relation }: BiDialect, from: string): string => `

@@ -6,7 +6,7 @@ import type { BiDialect } from './dialect.ts';
 export interface Dataset {
   readonly title: string;
   readonly description: string;
-  /** The columns, in order, and the SQL of each. With `owner_count`, a row is there once for each of its owners. */
+  /** The columns, in order, and the SQL of each. With `owner_count` or `tag_count`, a row is there for each owner or tag. */
   readonly select: Readonly<Partial<Record<ColumnName, string | ((dialect: BiDialect) => string)>>>;
   /** What follows `from`. */
   readonly from: (dialect: BiDialect) => string;
@@ -101,22 +101,25 @@ export function datasetSql({ select, from }: Dataset, dialect: BiDialect): strin
 
 /**
  * The SQL of a metric over a dataset, whatever it is filtered and grouped by. A row with two owners is there twice: it
- * counts once in all, and once for each owner.
+ * counts once in all, and once for each owner. So does a row with two tags.
  */
 export function metricSql(name: BiMetricName, { select }: Dataset): string {
-  const owned = 'owner_count' in select;
+  const repeated = ['owner', 'tag'].filter((each) => `${each}_count` in select);
   const { aggregate, of, per } = metricOf(name);
   if (aggregate === 'max') return `max(${of})`;
   if (aggregate === 'count_distinct') return `count(distinct ${of})`;
   if (aggregate === 'count')
-    return owned ? `count(distinct case when (${of}) is not null then row_key end)` : `count(${of})`;
-  const sum = owned ? sumOnce : (value: string): string => `sum(${value})`;
+    return repeated.length > 0 ? `count(distinct case when (${of}) is not null then row_key end)` : `count(${of})`;
+  const sum = (value: string): string => sumOnce(value, repeated);
   if (per !== undefined) return `${sum(of)} / nullif(${sum(per)}, 0)`;
   return aggregate === 'sum'
     ? `cast(round(${sum(of)}) as bigint)`
     : `${sum(of)} / nullif(${sum(`case when (${of}) is not null then 1.0 end`)}, 0)`;
 }
 
-/** A row of one owner counts whole; among rows of several, each has its share. */
-const sumOnce = (value: string): string =>
-  `(case when count(distinct owner) > 1 then sum((${value}) * 1.0 / owner_count) else sum(${value}) end)`;
+/** Rows of one owner, or of one tag, count whole; among rows of several, each has its share. */
+function sumOnce(value: string, [repeated, ...rest]: readonly string[]): string {
+  if (repeated === undefined) return `sum(${value})`;
+  const shared = sumOnce(`(${value}) * 1.0 / ${repeated}_count`, rest);
+  return `(case when count(distinct ${repeated}) > 1 then ${shared} else ${sumOnce(value, rest)} end)`;
+}

@@ -10,10 +10,12 @@ import {
   same,
   scopeOf,
   scoresSince,
+  TAG,
   withAsset,
+  withOwnersAndTagsPerRow,
   withOwnersOfAsset,
   withOwnersOfTest,
-  withOwnersPerRow,
+  withTags,
   withTest,
 } from './dataset-parts.ts';
 import { STATUS_COLORS } from './status-colors.ts';
@@ -32,6 +34,7 @@ const DEFINED = {
     time: 'start_time',
     select: {
       ...scopeOf('f', 'a'),
+      ...TAG,
       ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'failure_count'),
       reason: 'coalesce(f.exception, f.result_reason)',
       ...same('f', 'start_time'),
@@ -41,7 +44,9 @@ const DEFINED = {
       ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
       row_key: "f.env_id || '/' || f.sub_test_unique_id",
     },
-    from: (d) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}
+    from: (
+      d,
+    ) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}${withTags(d, 'f')}
 where ${isListed(d, 'f')}`,
   },
   failing_test_impact: {
@@ -50,13 +55,14 @@ where ${isListed(d, 'f')}`,
     time: 'start_time',
     select: {
       ...scopeOf('f', 'a'),
+      ...TAG,
       ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'start_time'),
       ...same('f', 'downstream_name', 'downstream_kind', 'downstream_asset_id'),
       ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
       row_key: "f.env_id || '/' || f.sub_test_unique_id",
     },
     from: (d) =>
-      `${d.relation('failing_test_impact')} f${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}
+      `${d.relation('failing_test_impact')} f${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}${withTags(d, 'f')}
 where ${isListed(d, 'f')}`,
   },
   /**
@@ -66,11 +72,13 @@ where ${isListed(d, 'f')}`,
    */
   test_runs: {
     title: 'Test runs by day',
-    description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
+    description:
+      'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner or tag.',
     time: 'day',
     view: 'test_runs_daily',
     select: {
       ...scopeOf('t', 'a'),
+      ...TAG,
       env_name: 'v.name',
       ...same('t', 'asset_name'),
       test_name: 't.name',
@@ -88,7 +96,7 @@ where ${isListed(d, 'f')}`,
   group by env_id, test_id, ${d.dayOf('start_time')}
 ) r
 left join ${historySince(d)} h on h.env_id = r.env_id
-left join ${d.relation('environments')} v on v.id = r.env_id${withTest(d, 'r')}${withAsset(d, 't')}${withOwnersOfTest(d, 'r')}
+left join ${d.relation('environments')} v on v.id = r.env_id${withTest(d, 'r')}${withAsset(d, 't')}${withOwnersOfTest(d, 'r')}${withTags(d, 'r')}
 where coalesce(r.day >= h.history_since, false)`,
   },
   test_incidents: {
@@ -97,6 +105,7 @@ where coalesce(r.day >= h.history_since, false)`,
     time: 'last_start_time',
     select: {
       ...scopeOf('i', 'a'),
+      ...TAG,
       ...same('i', 'asset_name', 'test_name'),
       ...same('t', 'test_type'),
       ...same('i', 'column_name'),
@@ -116,7 +125,8 @@ where coalesce(r.day >= h.history_since, false)`,
       ...same('i', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
       row_key: "i.env_id || '/' || i.sub_test_unique_id || '/' || cast(i.first_start_time as text)",
     },
-    from: (d) => `${d.relation('test_incidents')} i${withTest(d, 'i')}${withAsset(d, 'i')}${withOwnersPerRow(d, 'i')}`,
+    from: (d) =>
+      `${d.relation('test_incidents')} i${withTest(d, 'i')}${withAsset(d, 'i')}${withOwnersAndTagsPerRow(d, 'i')}`,
   },
   test_coverage: {
     title: 'Coverage of tables',
@@ -188,6 +198,15 @@ join ${scoresSince(d)} s on s.env_id = h.env_id and s.scores_since <= h.day${wit
   select env_name, coalesce(schema_name, 'no schema') as schema_name from ${relation('live_assets')}
   union select name, 'no schema' from ${relation('environments')}
 ) s`,
+  },
+  tags: {
+    title: 'Tags',
+    description: 'Every tag of a test.',
+    select: same('g', 'env_name', 'tag'),
+    from: ({ relation }) => `(
+  select env_name, tag from ${relation('test_tags')}
+  union select name, 'no tag' from ${relation('environments')}
+) g`,
   },
   environments: {
     title: 'Environments',

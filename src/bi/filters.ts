@@ -16,8 +16,9 @@ export interface DashboardFilter {
 
 export const FILTERS: readonly DashboardFilter[] = [
   { name: 'environment', label: 'Environment', column: 'env_name', dataset: 'environments', isMultiple: true },
-  // With two owners chosen, what they share with others would count in part only.
+  // With two owners or tags chosen, what they share with others would count in part only.
   { name: 'owner', label: 'Owner', column: 'owner', dataset: 'owners', isMultiple: false },
+  { name: 'tag', label: 'Tag', column: 'tag', dataset: 'tags', isMultiple: false },
   { name: 'schema', label: 'Schema', column: 'schema_name', dataset: 'schemas', isMultiple: true },
 ];
 

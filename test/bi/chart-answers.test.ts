@@ -47,6 +47,7 @@ const CHOICES: readonly (readonly [name: string, choice: Choice])[] = [
   ['an environment', { environment: 'Here' }],
   ['an owner', { owner: 'bob' }],
   ['an owner in an environment where there is none', { environment: 'There', owner: 'bob' }],
+  ['a tag', { tag: 'daily' }],
   ['a schema', { schema: 'shop' }],
   ['no schema, in an environment', { schema: 'no schema', environment: 'There' }],
   ['the last two days', { from: `${day(2)}T00:00:00.000Z` }],
@@ -111,6 +112,20 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
       [day(2), 0, 1, 0],
       [day(1), 0, 2, 0],
     ]);
+  });
+
+  test('a row of several tags counts once in all, and once for each of them, whoever owns it', async () => {
+    const numbers = async (choice: Choice) => {
+      const ids = ['failing-tests', 'open-incidents', 'pass-rate', 'mean-time-to-resolve'] as const;
+      const answers = await Promise.all(ids.map((id) => answer(id, choice)));
+      return answers.map(([row]) => row?.[0]);
+    };
+    expect(await numbers({ environment: 'Here' })).toEqual([2, 2, 0.583333, 36]);
+    expect(await numbers({ tag: 'pii' })).toEqual([1, 1, 0.625, 48]);
+    expect(await numbers({ tag: 'daily' })).toEqual([1, 1, 0.5, 36]);
+    expect(await numbers({ tag: 'daily', owner: 'bob' })).toEqual([1, 1, 0.5, 36]);
+    expect(await numbers({ tag: 'daily', owner: 'ann' })).toEqual([0, 0, 0.5, 48]);
+    expect(await numbers({ tag: 'no tag', environment: 'Here' })).toEqual([0, 0, null, null]);
   });
 
   test('a chosen schema leaves the tests, tables and scores of its assets', async () => {

@@ -92,6 +92,7 @@ describe('the script for Metabase', () => {
     expect(dashboard?.parameters).toMatchObject([
       { id: 'environment', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Environment')?.id } },
       { id: 'owner', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Owner')?.id } },
+      { id: 'tag', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Tag')?.id } },
       { id: 'schema', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Schema')?.id } },
       { id: 'from', type: 'date/single' },
       { id: 'to', type: 'date/single' },
@@ -183,11 +184,11 @@ describe('the script for Metabase', () => {
     expect(await runScript()).toMatchObject({ code: 0 });
     expect(cardOf('Failing tests')).toMatchObject({ display: 'scalar' });
     expect(dashboard.parameters).toContainEqual(theirParameter);
-    expect(dashboard.parameters).toHaveLength(6);
+    expect(dashboard.parameters).toHaveLength(7);
     expect(dashboard.dashcards.find(({ id }) => id === moved.id)?.['parameter_mappings']).toMatchObject([
       theirMapping,
       { parameter_id: 'environment' },
-      ...[{ parameter_id: 'owner' }, { parameter_id: 'schema' }, { parameter_id: 'from' }, { parameter_id: 'to' }],
+      ...['owner', 'tag', 'schema', 'from', 'to'].map((parameter_id) => ({ parameter_id })),
     ]);
     expect(dashboard.dashcards).toEqual(
       expect.arrayContaining([expect.objectContaining({ card_id: 7, row: 120, series: [{ id: 9 }] })]),

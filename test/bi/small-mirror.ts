@@ -17,17 +17,18 @@ const AT = daysAgo(1);
 /**
  * Small enough to count by hand. Of the environment Here, the histories of tests were read:
  *
- * | test | owners | 4 days ago | 3 | 2 | 1 |
- * |---|---|---|---|---|---|
- * | joint | ann and bob, by its table `orders` | PASS | FAIL | FAIL | PASS |
- * | own | bob and cat | PASS | FAIL | PASS | FAIL |
- * | single | ann, by its table `items` | PASS | PASS | PASS | FAIL |
+ * | test | owners | tags | 4 days ago | 3 | 2 | 1 |
+ * |---|---|---|---|---|---|---|
+ * | joint | ann and bob, by its table `orders` | pii and daily | PASS | FAIL | FAIL | PASS |
+ * | own | bob and cat | daily | PASS | FAIL | PASS | FAIL |
+ * | single | ann, by its table `items` | pii | PASS | PASS | PASS | FAIL |
  *
  * `joint` tests one of the two columns of `orders`, which was not updated for 200 days. The table `bare` of ann and bob
  * has no test. There was first synced 2 days ago and has no histories; nobody owns its tests `late`, which passed
  * before that, and `old`, which has only failed. Gone is no longer listed; its test failed last. New was never synced.
  * The last run of each environment ended just now, but it is two hours since all of Here was synced, and five since the
- * columns of There were. Scores were first read 2 days ago; that of the dimension `freshness` was then three days old.
+ * columns of There were. Scores were first read 2 days ago; that of the dimension `freshness` was then three days
+ * old.
  */
 export function fillSmallMirror(db: MirrorFile['db']): void {
   fillEnvironments(db);
@@ -47,14 +48,14 @@ export function fillSmallMirror(db: MirrorFile['db']): void {
   db.insert(columns)
     .values([column('id'), column('note')])
     .run();
-  const test = (env: string, id: string, asset_id: string | null, owners: string | null = null) => ({
-    ...{ ...own(env), id, name: id, asset_id, owners, disabled: 0 },
+  const test = (env: string, id: string, asset_id: string | null, lists: Record<string, string> = {}) => ({
+    ...{ ...own(env), id, name: id, asset_id, ...lists, disabled: 0 },
   });
   db.insert(tests)
     .values([
-      test('here', 'joint', 'orders'),
-      test('here', 'own', 'items', '["bob","cat"]'),
-      test('here', 'single', 'items'),
+      test('here', 'joint', 'orders', { tags: '["pii","daily"]' }),
+      test('here', 'own', 'items', { owners: '["bob","cat"]', tags: '["daily"]' }),
+      test('here', 'single', 'items', { tags: '["pii"]' }),
       test('there', 'late', null),
       test('there', 'old', null),
       test('gone', 'ceased', 'closed'),

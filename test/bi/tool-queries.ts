@@ -5,12 +5,13 @@ import { contentOf, filesOf } from './setup.ts';
 export interface Choice {
   readonly environment?: string;
   readonly owner?: string;
+  readonly tag?: string;
   readonly schema?: string;
   readonly from?: string;
   readonly to?: string;
 }
 
-const FILTER_NAMES = ['environment', 'owner', 'schema'] as const;
+const FILTER_NAMES = ['environment', 'owner', 'tag', 'schema'] as const;
 
 export type Database = 'sqlite' | 'postgresql';
 

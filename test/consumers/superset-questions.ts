@@ -20,7 +20,7 @@ export interface SupersetQuestion {
 }
 
 /** The values that a reader chooses from. */
-type Values = Partial<Record<'env_name' | 'owner' | 'schema_name', string>>;
+type Values = Partial<Record<'env_name' | 'owner' | 'tag' | 'schema_name', string>>;
 
 interface Choice extends Values {
   /** From and to, in UTC seconds. */

@@ -33,6 +33,7 @@ describe.runIf(existsSync(SUPERSET))('the dashboards in Superset', () => {
       { owner: "O'Neil" },
       { env_name: 'Staging Analytics', owner: 'Data Platform' },
       { schema_name: 'no schema' },
+      { tag: 'finance', env_name: 'Production Analytics' },
       ...rangesOf(mirror).map((range) => ({ range })),
     ]);
     mirror.close();
