@@ -69,6 +69,14 @@ describe.each([
     }
   });
 
+  test('a rate is in percent, hours have their unit, and a line has visible points', () => {
+    const overridesOf = (chart: Chart) => panelOf(chart).fieldConfig.overrides.flatMap(({ properties }) => properties);
+    expect(overridesOf(CHARTS['pass-rate'])).toContainEqual({ id: 'unit', value: 'percentunit' });
+    expect(overridesOf(CHARTS['mirror-age'])).toContainEqual({ id: 'unit', value: 'h' });
+    for (const chart of charts.filter(({ kind }) => kind === 'line'))
+      expect(panelOf(chart).fieldConfig.defaults['custom']).toMatchObject({ drawStyle: 'line', showPoints: 'always' });
+  });
+
   test('a status has its colour as a count, as a series and in a cell', () => {
     const propertiesOf = (chart: Chart, matched: string) =>
       panelOf(chart).fieldConfig.overrides.find(({ matcher }) => matcher.options === matched)?.properties;

@@ -156,6 +156,15 @@ describe('the script for Metabase', () => {
       expect('scalar.segments' in question.visualization_settings).toBe('isBad' in chartOf(question));
   });
 
+  test('a rate is in percent, hours have their unit, and a line has visible points', () => {
+    const settingsOf = (name: string) => cardOf(name)?.['visualization_settings'];
+    const shown = (column: string, settings: object) => ({ column_settings: { [`["name","${column}"]`]: settings } });
+    expect(settingsOf('Pass rate')).toMatchObject(shown('pass_rate', { number_style: 'percent' }));
+    expect(settingsOf('Hours since sync')).toMatchObject(shown('hours_since_sync', { suffix: ' h' }));
+    for (const question of METABASE_QUESTIONS.filter(({ display }) => display === 'line'))
+      expect(question.visualization_settings).toMatchObject({ 'line.marker_enabled': true });
+  });
+
   test('a second run creates and changes nothing', async () => {
     const before = kept();
     const made = writes().length;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
+import { metricOf } from '../../src/bi/dataset.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
+import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { folder } from '../cli/setup.ts';
 import { CA_FILE } from '../support/tls-server.ts';
@@ -64,6 +66,42 @@ describe.each([
     const again = filesOf('superset', { db }).get(`obsync-${name}.zip`);
     expect(Buffer.from(again?.bytes ?? []).equals(Buffer.from(file?.bytes ?? []))).toBe(true);
     expect(Buffer.from(file?.bytes ?? []).includes(MARK)).toBe(true);
+  });
+});
+
+describe('the charts for Superset', () => {
+  const contents = archived('obsync-sqlite.zip');
+  const drawn = (kind: Chart['kind']) =>
+    Object.entries<Chart>(CHARTS)
+      .filter(([, chart]) => chart.kind === kind)
+      .map(([id, chart]) => ({ ...chart, params: contents.get(`obsync/charts/${id}.yaml`).params }));
+
+  test('a status has its colour everywhere on the dashboard, and in the cells of a list', () => {
+    expect(contents.get('obsync/dashboards/obsync.yaml').metadata.label_colors).toEqual(STATUS_COLORS);
+    for (const [status, colorScheme] of Object.entries(STATUS_COLORS))
+      expect(contents.get('obsync/charts/failing-list.yaml').params.conditional_formatting).toContainEqual(
+        expect.objectContaining({ column: 'status', targetValue: status, colorScheme }),
+      );
+  });
+
+  test('a number has the format of its unit, and is red above 0 only if it should be 0', () => {
+    const formats = { count: ',d', fraction: '.1%', hours: ',.1f' };
+    for (const { title, metrics, isBad = false, params } of drawn('value')) {
+      const units = metrics.map((name) => formats[metricOf(name).unit]);
+      expect([title, params.y_axis_format]).toEqual([title, ...units]);
+      expect([title, 'conditional_formatting' in params]).toEqual([title, isBad]);
+    }
+  });
+
+  test('a line has visible points, so that it is seen on the first day', () => {
+    expect(drawn('line').map(({ params }) => params.markerEnabled)).toEqual([true, true]);
+  });
+
+  test('bars are sorted by their number, the highest first', () => {
+    const bars = drawn('bar');
+    expect(bars).toHaveLength(2);
+    for (const { metrics, params } of bars)
+      expect(params).toMatchObject({ show_cell_bars: true, timeseries_limit_metric: metrics[0], order_desc: true });
   });
 });
 
