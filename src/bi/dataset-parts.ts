@@ -64,7 +64,7 @@ left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${
 export const isListed = ({ relation }: BiDialect, row: string): string =>
   `${row}.env_id not in (select id from ${relation('environments')} where missing_since is not null)`;
 
-export const ownersOf = (row: string): string => `coalesce(nullif(${row}.test_owners, ''), ${row}.asset_owners)`;
+export const ownersOf = (...lists: string[]): string => `coalesce(${lists.join(', ')}, 'no owner')`;
 
 /** The page of a row's asset or, without `--page-url`, the address of a BI asset `a`. */
 export const linkOf =

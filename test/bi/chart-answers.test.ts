@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { DATASETS } from '../../src/bi/datasets.ts';
-import { answerColumnsOf } from '../../src/bi/query.ts';
+import { SQLITE } from '../../src/bi/dialect.ts';
+import { answerColumnsOf, chartSql } from '../../src/bi/query.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { type BothMirrors, SCHEMA, startBothMirrors } from './both-mirrors.ts';
 import { contentOf, filesOf } from './setup.ts';
@@ -285,4 +286,17 @@ test('trends begin where a pruning ended, and the beginning of what it kept is k
     expect([database, await ask('open-incidents-list')]).toEqual([database, ['single 1', 'own 1']]);
   }
   await pruned.close();
+});
+
+test('a list says that nobody owns a row', () => {
+  const { db, connection } = openForWriting(':memory:');
+  fillSmallMirror(db);
+  connection.exec("update assets set owners = null; update tests set owners = '[]'");
+  const lists = Object.values<Chart>(CHARTS).filter(({ columns }) => columns.includes('owners'));
+  expect(lists).toHaveLength(5);
+  for (const chart of lists) {
+    const owners = connection.prepare(`select distinct owners from (${chartSql(chart, SQLITE, [])})`).pluck();
+    expect([chart.title, owners.all()]).toEqual([chart.title, ['no owner']]);
+  }
+  connection.close();
 });
