@@ -121,5 +121,5 @@ export function metricSql(name: BiMetricName, { select }: Dataset): string {
 function sumOnce(value: string, [repeated, ...rest]: readonly string[]): string {
   if (repeated === undefined) return `sum(${value})`;
   const shared = sumOnce(`(${value}) * 1.0 / ${repeated}_count`, rest);
-  return `(case when count(distinct ${repeated}) > 1 then ${shared} else ${sumOnce(value, rest)} end)`;
+  return `(case when min(${repeated}) <> max(${repeated}) then ${shared} else ${sumOnce(value, rest)} end)`;
 }
