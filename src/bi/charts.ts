@@ -59,7 +59,7 @@ function value(title: string, metric: BiMetricName, dataset: DatasetId, rest: Pa
 }
 
 function bar(title: string, metric: BiMetricName, dataset: DatasetId, axis: ColumnName): Chart {
-  const question = 'The 20 highest.';
+  const question = 'The highest first, at most 20 of them as bars.';
   return chart('bar', title, dataset, { question, columns: [axis], metrics: [metric], order: [`-${metric}`, axis] });
 }
 
@@ -75,8 +75,8 @@ export const CHARTS = {
   'failing-list': chart('table', 'List of failing tests', 'failing_tests', {
     question: 'Which tests are failing, on which assets, and why? Newest runs first.',
     columns: [
-      ...(['asset_name', 'test_name', 'column_name', 'status', 'reason', 'owners', 'start_time', 'url'] as const),
-      ...(['failure_count', 'severity', 'env_name'] as const),
+      ...(['asset_name', 'test_name', 'status', 'failure_count', 'reason', 'owners', 'start_time', 'url'] as const),
+      ...(['column_name', 'severity', 'env_name'] as const),
     ],
     key: ['row_key'],
     order: ['-start_time', 'test_name'],
@@ -154,14 +154,15 @@ export const CHARTS = {
   'untested-tables': chart('table', 'Untested tables', 'test_coverage', {
     question: 'Which tables without a test have the most direct readers?',
     key: ['row_key'],
-    columns: ['env_name', 'schema_name', 'table_name', 'owners', 'column_count', 'readers'],
+    columns: ['schema_name', 'table_name', 'readers', 'column_count', 'owners', 'env_name'],
     where: 'test_count = 0',
     order: ['-readers', '-column_count', 'table_name'],
   }),
   'worst-assets': chart('table', 'Assets with the worst health', 'asset_health', {
     question: 'Which assets have the lowest scores, and in which dimension?',
     key: ['row_key'],
-    columns: ['env_name', 'schema_name', 'asset_name', ...SCORES, 'test_count', 'owners', 'url'],
+    columns: ['asset_name', 'schema_name', ...SCORES, 'owners', 'url', 'test_count', 'env_name'],
+    where: 'total < 1',
     order: ['total', 'asset_name'],
   }),
   'stale-list': chart('table', 'List of stale assets', 'stale_assets', {

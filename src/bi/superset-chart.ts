@@ -27,16 +27,19 @@ export function adhocFilters(chart: Chart): object[] {
 
 /** What the chart asks for, as Superset's own pages ask. */
 export function queryOf(chart: Chart): object {
-  const { kind, columns, key, metrics, time, where, order } = chart;
+  const { columns, key, metrics, time, where, order } = chart;
   return {
     columns: [...columns, ...key].map((name) => (isDayOf(chart, name) ? axisColumn(name) : name)),
     metrics,
     filters: time === null ? [] : [{ col: time, op: 'TEMPORAL_RANGE', val: rangeOf(chart) }],
     extras: { having: '', where: where === undefined ? '' : `(${where})` },
     orderby: order.map(({ name, isDescending }) => [name, !isDescending]),
-    row_limit: LIMITS[kind],
+    row_limit: limitOf(chart),
   };
 }
+
+/** Bars are rows of a table, which scrolls. */
+const limitOf = ({ kind }: Chart): number => LIMITS[kind === 'bar' ? 'table' : kind];
 
 function axisColumn(name: ColumnName): object {
   return { columnType: 'BASE_AXIS', expressionType: 'SQL', label: name, sqlExpression: name, timeGrain: GRAIN };
@@ -92,7 +95,9 @@ function table(chart: Chart): object {
 }
 
 /** The rows of a table, sorted by the first of its order. */
-function rowsOf({ kind, columns, key, metrics, order: [first] }: Chart): object {
+function rowsOf(chart: Chart): object {
+  const { columns, key, metrics, order } = chart;
+  const [first] = order;
   const { name, isDescending } = first as NonNullable<typeof first>;
   const extreme = {
     expressionType: 'SQL',
@@ -106,7 +111,7 @@ function rowsOf({ kind, columns, key, metrics, order: [first] }: Chart): object 
     metrics,
     timeseries_limit_metric: metrics.some((metric) => metric === name) ? name : extreme,
     order_desc: isDescending,
-    row_limit: LIMITS[kind],
+    row_limit: limitOf(chart),
   };
 }
 
@@ -115,12 +120,14 @@ const statusColors = (column: ColumnName): object[] =>
     ...{ column, operator: 'begins with', targetValue: status, colorScheme },
   }));
 
-/** In pixels: the texts that would leave no room for the rest. */
+/** In pixels: long texts are cut there and shown under the mouse, because they would leave no room for the rest. */
 const WIDTHS: Readonly<Partial<Record<ColumnName, number>>> = {
-  asset_name: 150,
+  asset_name: 170,
+  table_name: 170,
   test_name: 220,
-  reason: 200,
-  owners: 120,
+  reason: 180,
+  owners: 110,
+  env_name: 130,
 };
 
 function columnConfig(name: ColumnName): object {
@@ -129,7 +136,7 @@ function columnConfig(name: ColumnName): object {
   const width = WIDTHS[name];
   return {
     ...(unit === undefined ? {} : { d3NumberFormat: FORMATS[unit] }),
-    ...(width === undefined ? {} : { columnWidth: width }),
+    ...(width === undefined ? {} : { columnWidth: width, truncateLongCells: true }),
   };
 }
 

@@ -36,6 +36,18 @@ describe('the metrics over a dataset', () => {
   });
 });
 
+test('an asset with a full score is not among those with the worst health', () => {
+  const assets = () =>
+    mirror.connection
+      .prepare(chartSql(CHARTS['worst-assets'], SQLITE, []))
+      .pluck()
+      .all();
+  expect(assets()).toEqual(['bare', 'items', 'orders']);
+  mirror.connection.exec("begin; update asset_health_scores set score = 1 where asset_id = 'items'");
+  expect(assets()).toEqual(['bare', 'orders']);
+  mirror.connection.exec('rollback');
+});
+
 describe('a number over all rows', () => {
   /** The charts that show a metric of the dictionary alone, and what their dataset leaves out. */
   const METRIC_CHARTS: Readonly<Partial<Record<ChartId, readonly [MetricName, without?: string]>>> = {

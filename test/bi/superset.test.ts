@@ -103,6 +103,16 @@ describe('the charts for Superset', () => {
     for (const { metrics, params } of bars)
       expect(params).toMatchObject({ show_cell_bars: true, timeseries_limit_metric: metrics[0], order_desc: true });
   });
+
+  test('bars are in a list that scrolls, so no schema is left out after the first 20', () => {
+    expect(drawn('bar').map(({ params }) => params.row_limit)).toEqual([1000, 1000]);
+  });
+
+  test('a long text is cut at the width of its column, so that status, owners and link are seen without scrolling', () => {
+    const { column_config } = contents.get('obsync/charts/failing-list.yaml').params;
+    for (const name of ['asset_name', 'test_name', 'reason', 'owners'])
+      expect(column_config[name]).toEqual({ columnWidth: expect.any(Number), truncateLongCells: true });
+  });
 });
 
 test.each([

@@ -58,7 +58,8 @@ function questionOf(mirror: Database, chart: Chart, { range, ...values }: Choice
     filters,
     names: [...chart.columns, ...chart.metrics],
     rows: mirror
-      .prepare(chartSql(chart, SQLITE, conditions))
+      // Superset draws bars in a table.
+      .prepare(chartSql(chart.kind === 'bar' ? { ...chart, kind: 'table' } : chart, SQLITE, conditions))
       .raw()
       .all() as unknown[][],
   };
