@@ -33,6 +33,7 @@ const TOOLS = [
   ],
   ['superset', ['obsync-sqlite-assets.zip', 'obsync-sqlite.zip']],
   ['metabase', ['metabase.json', 'metabase.mjs']],
+  ['datasette', ['metadata.json']],
   ['prometheus', ['alerts.yml']],
 ] as const;
 
