@@ -67,7 +67,7 @@ function bar(title: string, metric: BiMetricName, dataset: DatasetId, axis: Colu
 export const CHARTS = {
   'failing-tests': value('Failing tests', 'failing tests', 'failing_tests', { isBad: true }),
   'failing-assets': value('Failing assets', 'failing assets', 'failing_tests', { isBad: true }),
-  'pass-rate': value('Pass rate', 'pass rate', 'test_runs', { days: 7, subtitle: 'of 7 days, or of the time chosen' }),
+  'pass-rate': value('Pass rate', 'pass rate', 'test_runs', { days: 7, subtitle: '7 days, or as filtered' }),
   'open-incidents': value('Open incidents', 'open incidents', 'test_incidents', { isBad: true }),
   'mirror-age': value('Hours since sync', 'hours since sync', 'environments'),
   'failing-by-owner': bar('Failing tests by owner', 'failing tests', 'failing_tests', 'owner'),

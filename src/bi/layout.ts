@@ -17,7 +17,7 @@ export const TABS: readonly { readonly title: string; readonly sections: readonl
   {
     title: 'Data quality',
     sections: [
-      section(null, { 'failing-tests': 2, 'failing-assets': 2, 'pass-rate': 3, 'open-incidents': 3, 'mirror-age': 2 }),
+      section(null, { 'failing-tests': 2, 'failing-assets': 2, 'pass-rate': 2, 'open-incidents': 3, 'mirror-age': 3 }),
       section(
         'Failing now',
         { 'failing-by-owner': 6, 'failing-by-schema': 6 },
