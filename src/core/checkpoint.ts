@@ -127,7 +127,7 @@ export interface LookupRead {
   readonly do: 'look-up';
   /**
    * - `candidates`: rows that a sweep would delete (R12), or whose held-back removal is to be applied (R14)
-   * - `ties`: rows of a feed with the same instant as their tombstone (R10)
+   * - `ties`: rows whose tombstones in the feed may be older than they are (R10)
    * - `owned`: rows of parents that were deleted or came back (R13)
    * - `marked`: marked rows (R18, R22)
    * - `unshown`: marked rows that these reads did not return, or parents whose rows they did not return; looked up in

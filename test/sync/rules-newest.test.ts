@@ -226,15 +226,37 @@ test('deleted rows stay, with the time and kind of their deletion (R11)', async 
   expect((await scene.mirrored.sync()).status).toBe('done');
 });
 
-test('a restored row without a time is live after a scan, though its tombstone is still sent (R10, R13)', async () => {
+test.each([
+  ['without a time', null],
+  ['with the time it had', '2026-11-20T01:00:00Z'],
+])('a restored row %s is live after a scan, though its tombstone is still sent (R10, R13)', async (_, synced_at) => {
   const scene = await syncedScene();
   const { env, mirrored, world } = scene;
   env.keepsTombstones = true;
   remove(env, 'columns', 'a1.c1');
   await mirrored.sync();
   putColumn(env, 'a1.c1', 'a1');
-  delete column(scene, 'a1.c1')['synced_at'];
+  column(scene, 'a1.c1')['synced_at'] = synced_at;
   world.advance(8 * DAY);
   await mirrored.sync();
+  expectMirrored(scene);
+});
+
+test('after a scan, a row that its tombstone deletes is looked up only if the scan has returned it (R10, R22)', async () => {
+  const scene = await syncedScene();
+  remove(scene.env, 'columns', 'a1.c1');
+  await scene.mirrored.sync({ full: true });
+  expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'tombstone' });
+  expect(lookedUp(scene)).toEqual([]);
+});
+
+test('a tombstone of the future that is still sent does not delete a live row (R10)', async () => {
+  const scene = await syncedScene();
+  transformItems(scene, 'columns', 'deleted_since', (sent) => [
+    ...sent,
+    { id: 'a1.c1', deleted_at: '2126-01-01T00:00:00Z' },
+  ]);
+  expect((await scene.mirrored.sync()).status).toBe('done');
+  expect(lookedUp(scene)).toEqual([['a1.c1']]);
   expectMirrored(scene);
 });

@@ -21,9 +21,7 @@ export function newestWins(
   until: TrustedUntil,
 ): RowChange | null {
   if (shown.deletedAt !== null)
-    return shown.isUntimed
-      ? applyUntimedTombstone(existing, shown.deletedAt)
-      : applyTombstone(stream, existing, shown, shown.deletedAt);
+    return shown.isUntimed ? null : applyTombstone(stream, existing, shown, shown.deletedAt);
   const row = fieldsShown(stream, shown.row);
   if (existing === undefined) return { row: inserted(stream, row), kind: 'inserted' };
   const trusted =
@@ -57,11 +55,6 @@ export function absent(existing: Row, at: Instant): RowChange {
   return { row: { ...existing, deleted_at: at, deletion: 'absent' }, kind: 'deleted' };
 }
 
-/** A tombstone with an untrusted time only says that the row is gone (R10). */
-function applyUntimedTombstone(existing: Row | undefined, at: Instant): RowChange | null {
-  return existing !== undefined && existing['deleted_at'] === null ? absent(existing, at) : null;
-}
-
 /** A new live row. Most of a first sync are copies of only one object, which is much cheaper than of several. */
 function inserted(stream: Stream, row: Row): Row {
   return stream.subtypeColumns === undefined
@@ -89,16 +82,11 @@ function applyTombstone(
   return { row: { ...existing, ...tombstoneFields }, kind: existing['deleted_at'] === null ? 'deleted' : 'tombstoned' };
 }
 
-/** Whether a feed's row and its tombstone carry the same instant: then the row is looked up by id (R10). */
+/** Whether the times of a row and its tombstone don't tell which is newer: then the row is looked up by id (R10). */
 export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: DecodedRow): boolean {
-  if (existing === undefined || isUntimed) return false;
-  if (deletedAt !== null) return existing['deleted_at'] === null && existing['synced_at'] === deletedAt;
+  if (existing === undefined) return false;
+  if (deletedAt !== null) return existing['deleted_at'] === null && (isUntimed || existing['synced_at'] === deletedAt);
   return isTombstone(existing) && existing['deleted_at'] === row['synced_at'];
-}
-
-/** Whether a tombstone may be older than its live row, which has no time that could tell (R10). */
-export function isTimeless(existing: Row | undefined, { deletedAt }: DecodedRow): boolean {
-  return deletedAt !== null && existing?.['deleted_at'] === null && (existing['synced_at'] ?? null) === null;
 }
 
 /** Whether a tombstone wins over a returned row. On a tie, an `ids` lookup decides (R10). */

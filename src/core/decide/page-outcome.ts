@@ -8,7 +8,7 @@ import { addSeconds } from '../time/instant.ts';
 import { fillTypedRows } from './fill-typed-rows.ts';
 import { withHistoryProgress } from './history-window.ts';
 import { asDeletion, changeMarks } from './marks.ts';
-import { isTie, isTimeless, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
+import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import type { PageEffect, PageInput } from './page-input.ts';
 import { cursorFault, nextPaging } from './paging.ts';
 import { readEnd } from './read-end.ts';
@@ -123,11 +123,11 @@ function mergeRows(
     const before = changes.get(key);
     const trusted = withoutFuture(existing.get(key), context.newestReading);
     const row = before?.row ?? trusted;
-    // After a scan, a lookup also revives what the scan has just returned.
-    if (isFeedRead(read) && (isTie(row, shown) || (checkpoint.round.mode === 'scan' && isTimeless(row, shown))))
-      ties.push(shown.key);
     const change =
       newestWins(stream, row, shown, floor) ?? (before === undefined ? rewritten(existing.get(key), trusted) : null);
+    // The scan may have returned the row after it was restored: only a lookup can tell.
+    const isDoubtful = checkpoint.round.mode === 'scan' && change?.kind === 'deleted';
+    if (isFeedRead(read) && (isTie(row, shown) || isDoubtful)) ties.push(shown.key);
     if (change !== null)
       changes.set(key, before === undefined ? change : { ...change, kind: combined(before.kind, change.kind) });
   }

@@ -170,7 +170,7 @@ export interface PageCommit {
   /** Marks of this stream to clear if made no later than `lastMark`; null clears them regardless. */
   readonly clearedMarks?: { readonly ids: readonly string[]; readonly lastMark: number | null };
   readonly leftMarks?: LeftMarks;
-  /** Rows of a feed with the same instant as their tombstone, to be looked up (R10). */
+  /** Rows whose tombstones in the feed may be older than they are, to be looked up (R10). */
   readonly ties?: readonly (readonly string[])[];
   /**
    * Live rows whose field `by` has one of these ids become absent if the reads from `sinceRead` on did not see them

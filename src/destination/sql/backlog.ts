@@ -75,11 +75,14 @@ function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   };
 }
 
-/** Rows of a feed with the same instant as their tombstone (R10). */
-function ties(stream: Stream): SqlCondition {
+/** Rows whose tombstones may be older than they are; after a scan, only those that are live or that it returned (R10). */
+function ties(stream: Stream, { mode }: BacklogQuery): SqlCondition {
+  const live = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.id = s.key_1 and ${whereLive(stream)}`;
+  const returned = `select 1 from seen_keys o where ${whereStream(stream, 'o')} and o.key_1 = s.key_1 and o.read_number <> ${TIES}`;
+  const shown = mode === 'scan' ? ` and (exists (${live}) or exists (${returned}))` : '';
   return {
-    sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')} and s.read_number = ${TIES}) pending
-      where true`,
+    sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')}
+      and s.read_number = ${TIES}${shown}) pending where true`,
   };
 }
 
