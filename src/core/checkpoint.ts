@@ -163,7 +163,7 @@ export interface Read {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /** How the list was paged so far; absent before its first page. */
+  /** Progress through the pages; absent before the first. */
   readonly paging?: ReadPaging;
   /** How many tries of the page at the cursor failed in earlier runs, see `PageRequest` (R24). */
   readonly failedTries?: number;
@@ -182,7 +182,7 @@ interface ReadPaging {
   readonly pages: number;
   /** The run that requested the last page. */
   readonly run: number;
-  /** As in Brent's algorithm, the cursor after the latest power of two of pages: any cycle returns to one (R8). */
+  /** The cursor after 1, 2, 4, 8, … pages (Brent's algorithm): a cycle of any length returns to it (R8). */
   readonly landmark: string | null;
 }
 

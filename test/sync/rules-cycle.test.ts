@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import { execute, putAsset, putColumn, putTest } from '../model/environment.ts';
+import { execute, putAsset, putColumn, putTest, remove } from '../model/environment.ts';
 import { createTestMirror, streamSummary } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { PLAIN_FEEDS, SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
@@ -194,7 +194,21 @@ test('the feeds of a list continue, although its due scan is longer than a run a
   const errors: unknown[] = [];
   for (let n = 0; n < 3; n++) errors.push(streamSummary(await run(), 'columns').error);
   expect(liveIds(scene, 'columns')).toContain('a1.new');
-  expect(errors).toContainEqual(expect.stringMatching(/raise --max-requests.*The feeds continue/s));
+  expect(errors).toContainEqual(expect.stringMatching(/cursor has expired again.*The feeds continue/s));
+});
+
+test('a row that only a feed returned while a scan waited to start over is gone if the scan does not return it (R9, R12)', async () => {
+  const { scene, run } = withLongLists(30, 2);
+  for (const seconds of [2 * HOUR, 8 * DAY]) {
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    scene.world.advance(seconds);
+  }
+  await run();
+  putColumn(scene.env, 'a1.new', 'a1');
+  while (!liveIds(scene, 'columns').includes('a1.new')) await run();
+  remove(scene.env, 'columns', 'a1.new', 'lost');
+  expect((await scene.mirrored.sync()).status).toBe('done');
+  expectMirrored(scene);
 });
 
 test('of two lists that failed, the one that fits into a run is read, although the other one never ends (R6)', async () => {

@@ -31,7 +31,7 @@ export function historyWindow(due: DueTest, times: WindowTimes): HistoryWindow {
  * progress, however often its cursor or its bound expires (R6). It keeps its date, because executions that are reported
  * late may start before (R22). Null for any other read, and without a server time.
  */
-export function resumedHistory(read: Read, times: WindowTimes): Read | null {
+export function resumedHistory({ paging: _, ...read }: Read, times: WindowTimes): Read | null {
   const { history, at, query } = read;
   const opened = query['start_time_from'];
   if (history === null || at === null || opened === undefined) return null;

@@ -150,7 +150,7 @@ function mergeRows(
     returnedKeys: shown.map((row) => row.key),
     // The tombstone may be older than the rejected version: a lookup by id decides (R20).
     ...(read.as === 'tombstones' ? { keepsRejected: true } : {}),
-    ...seen(checkpoint, read, decoded),
+    ...seen({ stream, checkpoint }, read, decoded),
   };
 }
 
@@ -186,7 +186,7 @@ function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): Page
     staged: { rows: decoded.rows, readNumber: read.number },
     ...(stream.historyTables === undefined ? {} : { archived: decoded.rows }),
     // A rejected row counts as seen, so the mirror keeps its version (R12).
-    ...seen(checkpoint, read, { rows: [], rejected: decoded.rejected }, true),
+    ...seen({ stream, checkpoint }, read, { rows: [], rejected: decoded.rejected }, true),
   };
 }
 
@@ -197,13 +197,13 @@ function archiveRows({ decoded }: PageInput): PageEffect {
 
 /** The keys to record for the sweep, including those of rejected rows (R12). */
 function seen(
-  checkpoint: RoundCheckpoint,
+  { stream, checkpoint }: Pick<PageInput, 'stream' | 'checkpoint'>,
   read: Read,
   { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
   always = false,
 ): PageEffect {
   const isKept = isFeedRead(read)
-    ? countsForScan(checkpoint, read)
+    ? countsForScan(stream, checkpoint, read)
     : always || checkpoint.round.sweeps || read.as === 'owned' || read.as === 'ties';
   if (!isKept) return {};
   const keys = [
@@ -213,9 +213,11 @@ function seen(
   return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
 }
 
-/** Rows in the upserts feed count as seen by a waiting scan (R9). */
-function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
-  return as === 'upserts' && waitingScan?.sweeps === true;
+/** Rows in the upserts feed count as seen by a waiting scan, unless it will read its lists from the start (R9). */
+function countsForScan({ scanQueries }: Stream, { waitingScan }: Checkpoint, { as }: Read): boolean {
+  if (as !== 'upserts' || waitingScan?.sweeps !== true) return false;
+  const left = waitingScan.steps.filter((step) => step.do === 'list' && step.as === 'scan');
+  return left.length < scanQueries.length || (waitingScan.read?.cursor ?? null) !== null;
 }
 
 /**
@@ -246,10 +248,8 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], context
   if (page.hasMore) {
     const paging = nextPaging(round.read, page.nextCursor, run);
     const read = withoutFailures(withHistoryProgress(round.read, decoded, newestReading));
-    return withRound(checkpoint, {
-      ...{ ...shown, steps, pages, scanPages },
-      read: { ...read, cursor: page.nextCursor, paging },
-    });
+    const next = { ...read, cursor: page.nextCursor, paging };
+    return withRound(checkpoint, { ...shown, steps, pages, scanPages, read: next });
   }
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, scanPages, read: null });
 }

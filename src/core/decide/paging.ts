@@ -46,7 +46,7 @@ export function nextPaging(
   return { pages, run, landmark: Number.isInteger(Math.log2(pages)) ? cursor : (paging?.landmark ?? null) };
 }
 
-/** Whether an earlier run was given the cursor that a read is at. It may have expired since. */
+/** Whether a list's cursor was issued to an earlier run, so it may have expired. A history resumes by its times. */
 export function hasOldCursor({ cursor, history, paging }: Read, run: number): boolean {
   return cursor !== null && history === null && paging?.run !== run;
 }

@@ -149,14 +149,15 @@ function recoverHistory(
   }
 }
 
-const TOO_LONG = 'Its cursor expired between two runs again: raise --max-requests or --max-wait, or sync more often.';
+const TOO_LONG =
+  'Its cursor has expired again. Give the next run more requests (--max-requests) or time (--max-wait), or sync more often.';
 
 function restartRead(stream: Stream, checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
   const attempts = attemptsOf(read, context);
   const again = { ...restarted(read, context), restarts: attempts.restarts + 1, restartRun: context.run };
   const decision = { checkpoint: withRead(checkpoint, again), forget: read.number };
-  // An earlier run has already started over, and did not reach the end.
+  // An earlier run also started this list over, and did not finish it.
   const isTooLong = hasOldCursor(read, context.run) && read.restarts > 0 && read.restartRun !== context.run;
   if (isTooLong && mayWait(stream, checkpoint, context)) return { ...decision, outcome: 'fail', advice: TOO_LONG };
   return { ...decision, outcome: nextAttempt('restart-read', attempts) === null ? 'fail' : 'retry' };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Checkpoint, LookupRead, ReadStep, Round, RoundCheckpoint } from '../../../src/core/checkpoint.ts';
-import { withHistoryProgress } from '../../../src/core/decide/history-window.ts';
+import { resumedHistory, withHistoryProgress } from '../../../src/core/decide/history-window.ts';
 import { lookUp, lookUpHistory } from '../../../src/core/decide/next-step.ts';
 import { restarted } from '../../../src/core/decide/round.ts';
 import type { Backlog, DueTest } from '../../../src/core/ports/destination.ts';
@@ -188,6 +188,16 @@ describe('the history of a test with new executions (R22)', () => {
     expect(restarted(begun, context())).toMatchObject({ cursor: null, query: { start_time_from: OPENS } });
     const later = context({ serverTime: addDays(T, 9) });
     expect(restarted(begun, later).query['start_time_from']).toBe(addDays(OPENS, 9));
+  });
+
+  test('a history that resumes with another query may return the cursors that it returned before (R8)', () => {
+    const begun = read({
+      ...{ as: 'tests', query: { start_time_from: OPENS, limit: 9 }, paging: { pages: 1, run: 1, landmark: 'c' } },
+      history: { testId: 't/1', mirroredAt: T, wasRead: false, through: addDays(OPENS, 1) },
+    });
+    const resumed = resumedHistory(begun, context());
+    expect(resumed?.query['start_time_from']).not.toBe(OPENS);
+    expect(resumed).not.toHaveProperty('paging');
   });
 
   test('what was read before a read began is no gap, even if that read starts over after its lookback has passed', () => {
