@@ -199,7 +199,7 @@ const SILENT = {
   ...PERMISSIONS,
   recreateAsset: (env, { n, variant }) => putAsset(env, `a${n}`, { kind: ASSET_KINDS[variant % 5] }),
   lose: (env, { n, m, variant }) => remove(env, kindAt(variant), idOf(variant, n, m), 'lost'),
-  undelete: (env, { n, m, variant }) => undelete(env, kindAt(variant), idOf(variant, n, m)),
+  undelete: (env, { n, m, variant }) => undelete(env, kindAt(variant), idOf(variant, n, m), env.keepsTombstones),
   removeAssetOnly: (env, { n }) => removeAsset(env, `a${n}`, 'stay'),
   makeMalformed: (env, { n, m, variant }) => makeMalformed(env, kindAt(variant), idOf(variant, n, m)),
   unlist: (env) => {

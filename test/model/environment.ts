@@ -188,10 +188,12 @@ const ASSET_CHILDREN = FEED_ENTRIES.flatMap(({ name, parent }) =>
   parent?.table === 'assets' ? [{ kind: name, by: parent.by }] : [],
 );
 
-/** Restores an entity with its old `synced_at`, so no feed reports it. */
-export function undelete(env: EnvironmentModel, kind: Kind, id: string): void {
+/** Restores an entity with its old `synced_at`, so no feed reports it. Its tombstone may still be sent. */
+export function undelete(env: EnvironmentModel, kind: Kind, id: string, keepsTombstone = false): void {
   const held = env[kind].get(id);
-  if (held !== undefined) env[kind].set(id, { ...held, state: 'live', deletedAt: null });
+  if (held === undefined) return;
+  const tombstone = keepsTombstone && held.deletedAt !== null ? { oldDeletedAt: held.deletedAt } : {};
+  env[kind].set(id, { ...held, state: 'live', deletedAt: null, ...tombstone });
 }
 
 /** Recreates an entity with the time of its own tombstone (R10). */
