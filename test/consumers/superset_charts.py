@@ -22,6 +22,7 @@ PREVENT_UNSAFE_DB_CONNECTIONS = False
 WTF_CSRF_ENABLED = False
 TALISMAN_ENABLED = False
 RATELIMIT_ENABLED = False
+JWT_ACCESS_TOKEN_EXPIRES = False
 """
 )
 os.environ |= {
@@ -45,11 +46,11 @@ def main() -> None:
         add_user(app, "alpha", "Alpha")
     client = app.test_client()
     admin = Session(client, "admin")
-    for name in ("obsync-sqlite", "obsync-postgresql"):
-        admin.upload("/api/v1/dashboard/import/", "formData", name, "dashboards")
+    for name, passwords in (("obsync-sqlite", {}), ("obsync-postgresql", {"databases/obsync.yaml": PASSWORD})):
+        admin.upload("/api/v1/dashboard/import/", "formData", name, passwords)
     answered = ask_all(admin)
     reimport(admin)
-    answered += ask_all(admin)
+    answered += ask_all(admin) + drill_down(admin)
     seen = Session(client, "alpha").get("/api/v1/dashboard/")["count"]
     if seen != 2:
         PROBLEMS.append(f"another user sees {seen} dashboards")
@@ -79,8 +80,7 @@ class Session:
     def put(self, path: str, body: dict) -> dict:
         return checked(path, self.client.put(path, json=body, headers=self.headers))
 
-    def upload(self, path: str, field: str, name: str, kind: str) -> None:
-        passwords = {} if "sqlite" in name else {"databases/obsync.yaml": PASSWORD}
+    def upload(self, path: str, field: str, name: str, passwords: dict) -> None:
         with open(FOLDER / f"{name}.zip", "rb") as archive:
             form = {field: (archive, f"{name}.zip"), "passwords": json.dumps(passwords)}
             checked(path, self.client.post(path, data=form, headers=self.headers))
@@ -170,8 +170,26 @@ def same_value(expected, seen) -> bool:
     return expected == seen
 
 
+def drill_down(session: Session) -> int:
+    """The rows behind the number of failing tests of one owner are these tests, each once."""
+    [question] = [
+        each
+        for each in json.loads((FOLDER / "questions.json").read_text())
+        if each["chart"] == "Failing tests" and [filter["col"] for filter in each["filters"]] == ["owner"]
+    ]
+    charts = [chart for chart in session.charts() if chart["slice_name"] == "Failing tests"]
+    for chart in charts:
+        context = json.loads(chart["query_context"])
+        query = {"columns": [], "metrics": [], "filters": question["filters"], "row_limit": 1000}
+        asked = {**context, "queries": [query], "result_type": "drill_detail"}
+        rows = session.post("/api/v1/chart/data", asked)["result"][0]["data"]
+        if [[len({row["row_key"] for row in rows})]] != question["rows"]:
+            PROBLEMS.append(f"drilling down into failing tests shows {len(rows)} in place of {question['rows']}")
+    return len(charts)
+
+
 def reimport(session: Session) -> None:
-    """A newer archive replaces what obsync wrote, keeps the password, and leaves a user's own chart."""
+    """A newer archive replaces what obsync wrote, keeps the password, and leaves what a user has made."""
     theirs = session.charts()[0]
     own = {
         "slice_name": "my own chart",
@@ -181,9 +199,12 @@ def reimport(session: Session) -> None:
         "params": "{}",
     }
     session.post("/api/v1/chart/", own)
+    board = session.post("/api/v1/dashboard/", {"dashboard_title": "my own dashboard"})["id"]
     session.put(f"/api/v1/chart/{theirs['id']}", {"slice_name": "changed"})
     for name in ("obsync-sqlite-assets", "obsync-postgresql-assets"):
-        session.upload("/api/v1/assets/import/", "bundle", name, "assets")
+        session.upload("/api/v1/assets/import/", "bundle", name, {})
+    if session.get(f"/api/v1/dashboard/{board}")["result"]["dashboard_title"] != "my own dashboard":
+        PROBLEMS.append("a user's own dashboard is gone")
     names = [chart["slice_name"] for chart in session.charts() if chart["slice_name"] != "my own chart"]
     if len(session.charts()) - len(names) != 1:
         PROBLEMS.append("a user's own chart is gone")
