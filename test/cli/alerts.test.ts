@@ -180,7 +180,7 @@ describe('alerts in the config file', () => {
     [
       'a password with a % that encodes nothing',
       { channels: { a: { type: 'slack', urlFile: fileWith('https://ana:50%@example.com/x') } } },
-      /alerts\.channels\.a needs a URL in whose user and password each %/,
+      /alerts\.channels\.a needs a URL whose user and password write a literal % as %25/,
     ],
     [
       'a rule for an unknown channel',
