@@ -6,7 +6,7 @@ import type { BiDialect } from './dialect.ts';
 export interface Dataset {
   readonly title: string;
   readonly description: string;
-  /** The columns, in order, and the SQL of each. With `owner_count` (`tag_count`), a row is there for each owner (tag). */
+  /** The columns, in order, and the SQL of each. With `owner_count` or `tag_count`, rows are repeated for each. */
   readonly select: Readonly<Partial<Record<ColumnName, string | ((dialect: BiDialect) => string)>>>;
   /** What follows `from`. */
   readonly from: (dialect: BiDialect) => string;

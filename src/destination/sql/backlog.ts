@@ -75,7 +75,7 @@ function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   };
 }
 
-/** Rows whose tombstones may be older than they are; after a scan, only those that are live or that it returned (R10). */
+/** Rows whose tombstones may be older than they are; after a scan, only those that live or that it returned (R10). */
 function ties(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   const live = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.id = s.key_1 and ${whereLive(stream)}`;
   const returned = `select 1 from seen_keys o where ${whereStream(stream, 'o')} and o.key_1 = s.key_1 and o.read_number <> ${TIES}`;

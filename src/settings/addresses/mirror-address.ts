@@ -27,7 +27,7 @@ function checked(option: string, given: string): string {
 }
 
 /**
- * The mirror's file, for functions that work on files only: `what` needs one. Pass a function to word the whole refusal.
+ * The mirror's file, for functions that work on files only: `what` needs one, or words the whole refusal.
  * @throws OptionError if the mirror is in PostgreSQL
  * @throws SyncError `usage`
  */
