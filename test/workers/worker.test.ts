@@ -314,7 +314,14 @@ describe('workers', () => {
     await work.add('changed', { cron: '0 0 1 1 *' });
     listAll();
     await work.until("e.account = 'changed' and e.status = 'done' and e.due_at::text like '%-01-01 00:00:00+00'");
-    const ended = events.filter((event) => event.type === 'job').map(({ account, result }) => `${account} ${result}`);
-    expect(ended.toSorted()).toEqual(['changed done', 'changed listed', 'changed not due', 'gone not due']);
+    const jobs = () => events.filter((event) => event.type === 'job');
+    // A job is reported after it is recorded.
+    await expect
+      .poll(() =>
+        jobs()
+          .map(({ account, result }) => `${account} ${result}`)
+          .toSorted(),
+      )
+      .toEqual(['changed done', 'changed listed', 'changed not due', 'gone not due']);
   });
 });
