@@ -64,7 +64,9 @@ left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${
 export const isListed = ({ relation }: BiDialect, row: string): string =>
   `${row}.env_id not in (select id from ${relation('environments')} where missing_since is not null)`;
 
-export const ownersOf = (...lists: string[]): string => `coalesce(${lists.join(', ')}, 'no owner')`;
+/** In SQLite, the list of owners without a name is empty, not NULL. */
+export const ownersOf = (...lists: string[]): string =>
+  `coalesce(${lists.map((list) => `nullif(${list}, '')`).join(', ')}, 'no owner')`;
 
 /** The page of a row's asset or, without `--page-url`, the address of a BI asset `a`. */
 export const linkOf =
