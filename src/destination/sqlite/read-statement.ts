@@ -28,12 +28,12 @@ export function readStatement(
   { parameters = [], bigints = false }: StatementOptions = {},
   unfinished: Set<() => void> = new Set(),
 ): ReadResult {
-  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql), sqlError);
+  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql), textError);
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
   const values = Array.isArray(parameters) ? parameters : [parameters];
   statement.raw().safeIntegers();
-  const iterator = attempt(path, () => statement.iterate(...values), sqlError);
+  const iterator = attempt(path, () => statement.iterate(...values), valueError);
   const first = attempt(path, () => iterator.next(), sqlError);
   const columns = statement.columns().map((column) => column.name);
   const close = (): void => {
@@ -86,15 +86,21 @@ function* rowsFrom<Row>(path: string, { first, iterator, close }: OpenStatement<
 const OF_THE_FILE = /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|PERM|FULL|BUSY|IOERR)/;
 
 function sqlError(path: string, error: unknown): unknown {
-  if (error instanceof Database.SqliteError) {
-    return OF_THE_FILE.test(error.code)
-      ? fileError(path, error)
-      : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
-  }
-  // Errors of the driver itself: no statement, more than one, or parameters without values.
-  if (!(error instanceof RangeError || error instanceof TypeError)) return error;
-  const advice = /parameter/i.test(error.message)
-    ? 'the statement has parameters: write their values into it'
-    : 'query takes one SQL statement';
-  return new SyncError('usage', advice, { cause: error });
+  if (!(error instanceof Database.SqliteError)) return error;
+  return OF_THE_FILE.test(error.code)
+    ? fileError(path, error)
+    : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
+}
+
+/** The driver itself refuses an empty text and several statements when it prepares them. */
+const textError = refusedByDriver('query takes one SQL statement');
+
+/** The driver itself refuses values that do not fit the parameters when it binds them. */
+const valueError = refusedByDriver('the statement has parameters: write their values into it');
+
+function refusedByDriver(advice: string): typeof sqlError {
+  return (path, error) =>
+    error instanceof RangeError || error instanceof TypeError
+      ? new SyncError('usage', advice, { cause: error })
+      : sqlError(path, error);
 }
