@@ -25,7 +25,15 @@ import { scansAreTimely } from './invariants/scans-are-timely.ts';
 import { snapshotsAreAtomic } from './invariants/snapshots-are-atomic.ts';
 import { watermarkAdvances } from './invariants/watermark-advances.ts';
 import { watermarkIsBounded } from './invariants/watermark-is-bounded.ts';
-import { createRequestLog, isComplete, isFeed, type RequestLog, readIdentity, type ServedRead } from './request-log.ts';
+import {
+  createRequestLog,
+  isComplete,
+  isFeed,
+  isScan,
+  type RequestLog,
+  readIdentity,
+  type ServedRead,
+} from './request-log.ts';
 import type { ObservedCommit, StreamRequest, TestMirror } from './test-mirror.ts';
 import type { World } from './world.ts';
 
@@ -192,8 +200,9 @@ function dropFinishedReads(log: RequestLog, { envId, stream, commit, reads, afte
   const restarted = commit.kind === 'discard' ? commit.checkpoint.round?.read : null;
   const forgotten = restarted ? readIdentity({ ...restarted, path: [envId, ...restarted.path] }) : null;
   for (const read of reads) if (readIdentity(read) === forgotten) read.sliceItems = [];
-  // Feeds that were left out are not resumed.
-  const remaining = hasEnded ? reads.filter((read) => isComplete(read) || !isFeed(read)) : reads;
+  // Feeds that were left out are not resumed. A waiting scan that reads its lists from the start ignores them all (R9).
+  const countFeeds = after.waiting?.read?.cursor != null || reads.some((read) => isScan(read) && isComplete(read));
+  const remaining = hasEnded ? reads.filter((read) => !isFeed(read) || (countFeeds && isComplete(read))) : reads;
   // A history that was prefetched may be taken by the next round.
   const isAhead = ({ pages }: ServedRead): boolean => stream === 'test_executions' && !pages.some((p) => p.committed);
   log.replaceReads(envId, stream as CollectionName, isOver ? reads.filter(isAhead) : remaining);
