@@ -7,6 +7,7 @@ import type { QuotaChange, QuotaKeeper } from '../src/core/ports/quota-keeper.ts
 import { clockJumpMs, type MachineTime } from '../src/core/quota/clock-jump.ts';
 import { shiftTimes, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
 import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
+import { DAY_MS } from '../src/core/time/duration.ts';
 import { isBusy } from './lock.ts';
 import { userFolder } from './user-folder.ts';
 
@@ -71,7 +72,7 @@ const BUSY_MS = 100;
 const MAX_TRIES = 100;
 
 /** Accounts unused for this long are deleted. */
-const FORGET_MS = 7 * 86_400_000;
+const FORGET_MS = 7 * DAY_MS;
 
 function isDamaged(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);

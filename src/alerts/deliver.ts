@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AlertChannel } from '../core/alerts/alert.ts';
+import { errorCode } from '../core/errors.ts';
 import { openDispatcher } from '../source/dispatcher.ts';
 import { proxiesOf } from '../source/proxies.ts';
-import { errorCode } from '../source/send.ts';
 import {
   alertmanagerBody,
   cloudEvent,

@@ -1,5 +1,6 @@
 import { accessSync, chmodSync, constants, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { errorCode } from '../core/errors.ts';
 import { NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { OptionsNamed } from '../settings/options.ts';
@@ -20,13 +21,9 @@ export function textfileWriter({ textfile }: OptionsNamed<'textfile'>): WriteTex
       replaceFile(path, await mirrorMetrics(db, () => thread.run('measure', db)).text());
       return null;
     } catch (error) {
-      return `${path} was not written: check it and its folder (${codeOf(error)})`;
+      return `${path} was not written: check it and its folder (${errorCode(error) || String(error)})`;
     }
   };
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
 function refuseUnwritable(path: string): void {

@@ -1,4 +1,5 @@
-import { type BiMetricName, capitalized, METRIC_NAMES, metricOf, viewOf } from './dataset.ts';
+import { capitalize } from '../core/capitalize.ts';
+import { type BiMetricName, METRIC_NAMES, metricOf, viewOf } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId, SCORES } from './datasets.ts';
 
@@ -54,7 +55,7 @@ export function chart(kind: Chart['kind'], title: string, dataset: DatasetId, de
 }
 
 function value(title: string, metric: BiMetricName, dataset: DatasetId, rest: Partial<ChartDetails> = {}): Chart {
-  const question = `${capitalized(metricOf(metric).description)}.`;
+  const question = `${capitalize(metricOf(metric).description)}.`;
   return chart('value', title, dataset, { question, metrics: [metric], ...rest });
 }
 

@@ -86,7 +86,6 @@ export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
 export const viewOf = (name: BiMetricName): string | undefined => METRICS[name as MetricName]?.view;
 
 /** `failing tests` becomes `Failing tests`; statuses stay as they are. */
-export const capitalized = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** The rows of a dataset. */
 export function datasetSql({ select, from }: Dataset, dialect: BiDialect): string {

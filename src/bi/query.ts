@@ -1,5 +1,6 @@
+import { capitalize } from '../core/capitalize.ts';
 import type { Chart } from './charts.ts';
-import { capitalized, datasetSql, metricOf, metricSql } from './dataset.ts';
+import { datasetSql, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
@@ -26,7 +27,7 @@ export function answerColumnsOf(chart: Chart): AnswerColumn[] {
   const metrics = chart.metrics.map((metric) => {
     const { unit } = metricOf(metric);
     const shown = unit === 'count' ? ({ type: 'integer' } as const) : ({ type: 'real', unit } as const);
-    return { name: aliasOf(metric), label: capitalized(metric), ...shown };
+    return { name: aliasOf(metric), label: capitalize(metric), ...shown };
   });
   return [...columns, ...metrics];
 }

@@ -1,5 +1,6 @@
+import { capitalize } from '../core/capitalize.ts';
 import type { Chart } from './charts.ts';
-import { type BiMetricName, capitalized, metricOf } from './dataset.ts';
+import { type BiMetricName, metricOf } from './dataset.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { isDayOf, LIMITS } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
@@ -68,7 +69,7 @@ function bigNumber(chart: Chart): object {
 }
 
 const redAboveZero = (metric: BiMetricName): object => ({
-  ...{ operator: '>', targetValue: 0, column: capitalized(metric), colorScheme: STATUS_COLORS.FAIL },
+  ...{ operator: '>', targetValue: 0, column: capitalize(metric), colorScheme: STATUS_COLORS.FAIL },
 });
 
 /** The unit of a number, or of the axis of numbers. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
+import { capitalize } from '../core/capitalize.ts';
 import { CHARTS, type Chart, metricsOver } from './charts.ts';
-import { type BiMetricName, capitalized, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
+import { type BiMetricName, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS, type DatasetId } from './datasets.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
@@ -151,7 +152,7 @@ function datasetMetric(name: BiMetricName, dataset: Dataset): object {
   const { unit, description } = metricOf(name);
   return {
     metric_name: name,
-    verbose_name: capitalized(name),
+    verbose_name: capitalize(name),
     expression: metricSql(name, dataset),
     description,
     d3format: FORMATS[unit],

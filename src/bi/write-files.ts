@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
+import { HOUR_MS } from '../core/time/duration.ts';
 import { type FileOperations, isSystemError, NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
 import { type GeneratedFile, isMarked } from './generated-file.ts';
 
@@ -86,8 +87,6 @@ function leftBeside(path: string): string[] {
     .map((name) => join(folder, name))
     .filter((left) => (statSync(left, { throwIfNoEntry: false })?.mtimeMs ?? 0) < Date.now() - HOUR_MS);
 }
-
-const HOUR_MS = 3_600_000;
 
 /** The missing folders of a path, innermost first. */
 function missingFolders(folder: string): string[] {

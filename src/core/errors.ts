@@ -89,3 +89,13 @@ export function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unkn
     throw errorOf(error);
   });
 }
+
+/** The text of anything thrown, for a message or a log. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The stable code of an error of Node, a driver or undici; empty if it has none. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}

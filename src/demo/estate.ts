@@ -1,4 +1,5 @@
 import type { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
+import { DAY_MS, HOUR_MS } from '../core/time/duration.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import type { SampleDomain } from './domains.ts';
 import type { SeededRandom } from './random.ts';
@@ -8,8 +9,6 @@ export type ColumnRow = typeof columns.$inferInsert;
 type AssetEdge = typeof assetLineage.$inferInsert;
 type ColumnEdge = typeof columnLineage.$inferInsert;
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 const PASS_EVERY_MS = 6 * HOUR_MS;
 
 /** An environment under construction. */

@@ -1,7 +1,8 @@
 import type { latestTestExecutions } from '../../schema/data-tests.ts';
+import { DAY_MS, HOUR_MS } from '../core/time/duration.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import { DIMENSION_OF, isHosted, type TestRow } from './checks.ts';
-import { DAY_MS, HOUR_MS, type SampleEstate } from './estate.ts';
+import type { SampleEstate } from './estate.ts';
 import type { SeededRandom } from './random.ts';
 import { EXCEPTIONS } from './vocabulary.ts';
 

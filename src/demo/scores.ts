@@ -1,6 +1,7 @@
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
+import { HOUR_MS } from '../core/time/duration.ts';
 import { instantOfMs } from '../core/time/instant.ts';
-import { HOUR_MS } from './estate.ts';
+
 import type { SampleScene } from './insert.ts';
 import type { RunRow } from './runs.ts';
 

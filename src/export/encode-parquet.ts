@@ -1,6 +1,7 @@
 import { zstdCompressSync } from 'node:zlib';
 import { ByteWriter, type ColumnSource, type KeyValue, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import type { DescribedTable } from '../../schema/table.ts';
+import { DAY_MS } from '../core/time/duration.ts';
 import type { Instant } from '../core/time/instant.ts';
 import type { CellRow, CellValue, FileEncoder } from './cell.ts';
 import type { ExportScope } from './export-work.ts';
@@ -105,8 +106,6 @@ function memoized(convert: ValueConversion | undefined): ValueConversion {
     return converted;
   };
 }
-
-const DAY_MS = 86_400_000;
 
 type ValueConversion = (value: CellValue) => ParquetValue;
 

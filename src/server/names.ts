@@ -1,3 +1,4 @@
+import { capitalize } from '../core/capitalize.ts';
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
 
 /** The names of a collection in the OpenAPI document: its tag, one item, many items, and the item's schema. */
@@ -13,8 +14,6 @@ export function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionName
   const many = `${noun}s`;
   return { tag: tag ?? capitalize(many), one: noun, many, item: item ?? pascal(noun) };
 }
-
-const capitalize = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** The words with `a` or `an`. */
 export const withArticle = (words: string): string => `${/^[aeiou]/i.test(words) ? 'an' : 'a'} ${words}`;

@@ -1,6 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SyncError } from '../core/errors.ts';
+import { HOUR_MS } from '../core/time/duration.ts';
 import { rateLimited } from './errors.ts';
 import { networkOf } from './network.ts';
 
@@ -10,7 +11,7 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: HOUR_MS };
 
 /** Reads `120/1m`; null for `off`. @throws SyncError `usage` */
 export function parseRateLimit(text: string): RateLimit | null {

@@ -1,10 +1,10 @@
-import { SyncError } from '../core/errors.ts';
+import { errorCode, SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/quota/retry-delay.ts';
 import { connectionFailure, isRefusedByProxy, type RemoteHost, remoteName } from './connection-failure.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
 import { maskToken } from './mask-token.ts';
-import { errorCode, HEAVY_BYTES, type HttpAnswer, type RequestOutcome, type TransportError } from './send.ts';
+import { HEAVY_BYTES, type HttpAnswer, type RequestOutcome, type TransportError } from './send.ts';
 
 /** How messages describe a request. `secret` is the token, which no message may contain (R25). */
 export interface RequestDescription extends RemoteHost {

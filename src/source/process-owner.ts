@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { errorCode } from '../core/errors.ts';
 
 /**
  * Identifies where process ids are unique: one machine, or one container on it. Hashed, because others need not know
@@ -31,6 +32,6 @@ export function isGone(owner: string): boolean {
     return false;
   } catch (error) {
     // `EPERM`: it exists but belongs to another user.
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+    return errorCode(error) === 'ESRCH';
   }
 }

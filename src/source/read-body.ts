@@ -1,6 +1,7 @@
 import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { errorCode } from '../core/errors.ts';
 import { collectGarbage } from './collect-garbage.ts';
 
 /** The decompressed body is longer than allowed. */
@@ -86,6 +87,6 @@ const INFLATERS = new Map<string, () => Transform>([
 ]);
 
 function isZlibError(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = errorCode(error);
   return code.startsWith('Z_') || code.startsWith('ERR_BROTLI') || code.startsWith('ERR__ERROR_');
 }

@@ -1,5 +1,6 @@
 import type PQueue from 'p-queue';
 import type { Dispatcher } from 'undici';
+import { errorCode } from '../core/errors.ts';
 import type { HeaderValues } from '../core/quota/retry-delay.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
@@ -152,11 +153,6 @@ const TIME_OUT_CODES = new Set([
   'UND_ERR_BODY_TIMEOUT',
   'ETIMEDOUT',
 ]);
-
-/** The stable code of an error of Node or undici; empty if it has none. */
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
 
 /** Keeps the first value of a repeated header. */
 function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): HeaderValues {

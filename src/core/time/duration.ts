@@ -1,3 +1,6 @@
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /** How a duration is written, for messages. */

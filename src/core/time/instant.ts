@@ -1,3 +1,4 @@
+import { DAY_MS } from './duration.ts';
 /** A moment as fixed-width UTC text, `2026-11-20T04:10:00.123456Z`: sorts by time, and SQLite can parse it (R4). */
 export type Instant = string;
 
@@ -36,7 +37,6 @@ function parsedByDate(text: string): Instant | null {
   return withMicros(ms, `${fraction}000000`.slice(0, 6));
 }
 
-const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
 
 /** The latest possible instant; no row has a later time. */

@@ -1,5 +1,5 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { translateErrors } from '../../core/errors.ts';
+import { errorCode, translateErrors } from '../../core/errors.ts';
 import { socketOf } from './driver-internals.ts';
 import { type AnswerTimeout, endWhenSilent, hasten } from './end-when-silent.ts';
 import { driverError } from './lost-connection.ts';
@@ -45,7 +45,7 @@ function watchedClient() {
 
 /** Whether something at the address hung up before it was identified. */
 function isReset(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
+  return errorCode(error) === 'ECONNRESET';
 }
 
 /** Several connections to the server, opened on demand. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/time/duration.ts';
 import { pathsOf } from '../build-manifest.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
 import { isHidden, isLogPath, isOwnPath, isSharedName } from '../partition-path.ts';
@@ -63,5 +64,3 @@ function mayBeOfAnotherExport(object: StoredObject | undefined, nowMs: number): 
   if (object === undefined || isLogPath(object.path) || isSharedName(object.path)) return false;
   return object.modifiedMs > nowMs - DAY_MS;
 }
-
-const DAY_MS = 86_400_000;

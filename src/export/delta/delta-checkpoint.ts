@@ -1,10 +1,11 @@
 import { parquetReadObjects } from 'hyparquet';
 import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { DAY_MS } from '../../core/time/duration.ts';
 import { schemaElement } from '../encode-parquet.ts';
 import type { DeltaAction, DeltaSnapshot } from './delta-action.ts';
 
 /** How long readers of a table have to learn that a file was removed. */
-const TOMBSTONE_MS = 7 * 86_400_000;
+const TOMBSTONE_MS = 7 * DAY_MS;
 
 type CheckpointField = 'text' | 'integer' | 'boolean' | 'short' | 'map' | 'list' | CheckpointFields;
 

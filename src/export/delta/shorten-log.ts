@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DAY_MS } from '../../core/time/duration.ts';
 import type { ExportFolder } from '../export-folder.ts';
 import type { DeltaSnapshot } from './delta-action.ts';
 import { checkpointOf } from './delta-checkpoint.ts';
@@ -9,7 +10,7 @@ import { checkpointPath, commitPath, LOG_NAME, versionsOf } from './delta-log.ts
 const COMMITS_PER_CHECKPOINT = 10;
 
 /** How long commits stay after a checkpoint has superseded them, for readers that follow a log: Delta's default. */
-const COMMIT_MS = 30 * 86_400_000;
+const COMMIT_MS = 30 * DAY_MS;
 
 /** After some commits, writes a checkpoint that sums them up, and removes old commits. */
 export function shortenLog(folder: ExportFolder, table: string, snapshot: DeltaSnapshot, nowMs: number): void {
