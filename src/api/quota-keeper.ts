@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { accountKey } from '../../state/account-key.ts';
-import { messageOf } from '../core/errors.ts';
+import { errorMessage } from '../core/errors.ts';
 import type { QuotaChange, QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import { detach, mergeQuotaStates, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 import type { SyncSettings } from '../settings/sync-settings.ts';
@@ -78,7 +78,7 @@ function withUnsharedFallback(
         return await changeShared(apply);
       } catch (error) {
         if (retryAtMs === null) {
-          onUnshared(messageOf(error));
+          onUnshared(errorMessage(error));
           known = { ...known, state: detach(known.state, nowMs() + known.aheadMs) };
         }
         retryAtMs = nowMs() + RETRY_MS;

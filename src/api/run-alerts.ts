@@ -1,6 +1,6 @@
 import { type ChannelSender, openSender } from '../alerts/deliver.ts';
 import { sendAlerts } from '../alerts/send-alerts.ts';
-import { exitCodeOfRun, messageOf, SyncError } from '../core/errors.ts';
+import { errorMessage, exitCodeOfRun, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { earlierOf } from '../core/time/instant.ts';
@@ -36,7 +36,7 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
       type: 'alerts',
       delivered: 0,
       failed: 1,
-      error: about + messageOf(error),
+      error: about + errorMessage(error),
     });
   const pingAll = async (path: string, body: string): Promise<void> => {
     const pinged = alerts.channels.map(async (channel) => {

@@ -129,12 +129,18 @@ const prunedRuns = ({ relation }: BiDialect): string => `(
   )`;
 
 /**
- * The day on which the mirror first read scores. A dimension without newer results keeps its last score, so the first
- * read also has some of days that the mirror knows nothing else of.
+ * The day of the newest score that the first read found; soon after midnight, that may be the day before. A dimension
+ * without newer results keeps its last score, so the first read also has some of days of which the mirror knows nothing
+ * else. If all are later than the mirror's clock, it is the day of the read.
  */
 export const scoresSince = (d: BiDialect): string => `(
-  select env_id, ${d.dayOf('min(mirrored_at)')} as scores_since
-  from ${d.relation('asset_health_score_history')} group by env_id
+  select h.env_id, ${d.dayOf('coalesce(max(case when h.bucket_at <= f.read_at then h.bucket_at end), min(f.read_at))')}
+    as scores_since
+  from ${d.relation('asset_health_score_history')} h
+  join (
+    select env_id, min(mirrored_at) as read_at from ${d.relation('asset_health_score_history')} group by env_id
+  ) f on f.env_id = h.env_id
+  group by h.env_id
 )`;
 
 /** Whether the mirror knows when an incident began: from an earlier run, or because a pruning kept its first one. */

@@ -173,7 +173,7 @@ where ${isListed(d, 'h')}`,
   },
   health_daily: {
     title: 'Health by day',
-    description: 'The last score of each day, per asset and dimension, from the first day on which scores were read.',
+    description: 'The last score of each day, per asset and dimension, from the newest score of the first read on.',
     time: 'day',
     select: {
       ...scopeOf('h', 'a'),

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
-import { exitCodeOf, messageOf, SyncError } from '../core/errors.ts';
+import { errorMessage, exitCodeOf, SyncError } from '../core/errors.ts';
 import { warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
 import { flagOf, OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
@@ -91,7 +91,7 @@ function addressesIn(args: CommandArguments): string[] {
 
 /** Prints the error on one line, and its stack only with `--log-level debug`. */
 async function report(error: unknown, args: CommandArguments, io: CommandIo): Promise<number> {
-  const message = messageOf(error);
+  const message = errorMessage(error);
   const isDetailed = ['debug', 'trace'].includes(logSettings(args).level);
   await printFailure(withoutPasswords(message), args, io, isDetailed ? withoutPasswords(inspect(error)) : null);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;

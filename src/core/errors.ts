@@ -91,7 +91,7 @@ export function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unkn
 }
 
 /** The text of anything thrown, for a message or a log. */
-export function messageOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -1,5 +1,5 @@
 import { counted } from '../core/counted.ts';
-import { messageOf, SyncError } from '../core/errors.ts';
+import { errorMessage, SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import {
   capAtNow,
@@ -194,7 +194,7 @@ async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvi
   try {
     return await ports.run(environments);
   } catch (error) {
-    ports.log.warn(`${namesOf(environments)}: the run failed unexpectedly: ${messageOf(error)}`);
+    ports.log.warn(`${namesOf(environments)}: the run failed unexpectedly: ${errorMessage(error)}`);
     return null;
   }
 }

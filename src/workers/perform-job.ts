@@ -1,4 +1,4 @@
-import { messageOf, type RecoveryKind, SyncError } from '../core/errors.ts';
+import { errorMessage, type RecoveryKind, SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { NextTick } from '../core/schedule/schedule.ts';
@@ -147,5 +147,5 @@ async function listingOf({ database, list, signal }: JobRun, account: SyncAccoun
 
 /** The message of an error for users; database errors are explained. */
 export function explainedMessage({ explain }: WorkDatabase, thrown: unknown): string {
-  return messageOf(explain(thrown));
+  return errorMessage(explain(thrown));
 }

@@ -185,9 +185,9 @@ describe.each(ASKED)('in %s over %s', (...asked) => {
     ]);
   });
 
-  test('health has no trend before the day on which scores were first read, although some were older', async () => {
+  test('health has no trend before the newest score of the first read, although others were older', async () => {
     expect(await answer('health-daily')).toEqual([
-      [day(2), 'total', 0.1],
+      [day(3), 'total', 0.1],
       [day(1), 'total', 0.65],
     ]);
   });

@@ -27,8 +27,7 @@ const AT = daysAgo(1);
  * has no test. There was first synced 2 days ago and has no histories; nobody owns its tests `late`, which passed
  * before that, and `old`, which has only failed. Gone is no longer listed; its test failed last. New was never synced.
  * The last run of each environment ended just now, but it is two hours since all of Here was synced, and five since the
- * columns of There were. Scores were first read 2 days ago; that of the dimension `freshness` was then three days
- * old.
+ * columns of There were. Scores were first read 2 days ago; they were then one and three days old.
  */
 export function fillSmallMirror(db: MirrorFile['db']): void {
   fillEnvironments(db);
@@ -136,7 +135,7 @@ function fillScores(db: MirrorFile['db']): void {
     .values([
       { ...score('orders', 0.9), dimension: 'total' },
       { ...score('items', 0.4), dimension: 'total' },
-      { ...score('items', 0.1, 2), dimension: 'total', mirrored_at: daysAgo(2) },
+      { ...score('items', 0.1, 3), dimension: 'total', mirrored_at: daysAgo(2) },
       { ...score('items', 0.3, 5), dimension: 'freshness', mirrored_at: daysAgo(2) },
     ])
     .run();
