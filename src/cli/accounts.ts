@@ -13,11 +13,11 @@ import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import { type CommandArguments, commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
-import { reportCommand } from './print-report.ts';
+import { printingCommand } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { secondText } from './words.ts';
 
-const add = reportCommand(addFrom, (report) => {
+const add = printingCommand(addFrom, (report) => {
   const { account, schema, replaced } = report;
   const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
   return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
@@ -34,7 +34,7 @@ function aboutToken({ token_env, token_file }: AccountReport): string[] {
   return [`the variable ${token_env} is not set here: set it for every worker`];
 }
 
-const list = reportCommand(
+const list = printingCommand(
   (args) => {
     if (args['account'] === undefined) return listAccounts(mirrorOptions(args));
     throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
@@ -43,7 +43,7 @@ const list = reportCommand(
     all.length === 0 ? 'there are no accounts: add one with obsync accounts add\n' : renderAccounts(all, width),
 );
 
-const remove = reportCommand(
+const remove = printingCommand(
   (args) => removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop: args['drop'] === true }),
   ({ account, schema, dropped }) =>
     dropped
@@ -51,7 +51,7 @@ const remove = reportCommand(
       : `account ${account} removed; its mirror stays in the schema ${schema}\n`,
 );
 
-const test = reportCommand(
+const test = printingCommand(
   (args) => testAccount({ ...mirrorOptions(args), name: nameIn(args) }),
   renderTest,
   ({ environments, unknown }) =>

@@ -3,11 +3,11 @@ import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { SyncError } from '../core/errors.ts';
 import { commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
-import { reportCommand } from './print-report.ts';
+import { printingCommand } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { minuteText } from './words.ts';
 
-const list = reportCommand(
+const list = printingCommand(
   (args) => openAlerts(mirrorOptions(args)),
   ({ alerts: open }, width) => (open.length === 0 ? 'no alert is open\n' : `${renderFitting(COLUMNS, open, width)}\n`),
 );
@@ -24,7 +24,7 @@ const COLUMNS: readonly FittingColumn<OpenAlert>[] = [
   },
 ];
 
-const test = reportCommand(
+const test = printingCommand(
   (args) => {
     const name = args['key'];
     if ((name === undefined) === (args['all'] !== true))
@@ -37,7 +37,7 @@ const test = reportCommand(
   ({ channels }) => (channels.every(({ error }) => error === null) ? 0 : 1),
 );
 
-const snooze = reportCommand(
+const snooze = printingCommand(
   (args) => {
     const { for: time, allowNetworkFs } = libraryOptions(args);
     return snoozeAlert({ ...mirrorOptions(args), name: args['key'], for: time, allowNetworkFs } as SnoozeOptions);

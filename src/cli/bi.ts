@@ -7,7 +7,7 @@ import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 
-export const bi: CommandAction = async (args, io) => {
+export const biCommand: CommandAction = async (args, io) => {
   const report = await writeBi({ ...libraryOptions<BiOptions>(args), tool: args['tool'] as BiReport['tool'] });
   const address = NAME_MIRROR.includes(report.tool) ? addressOf(givenAddress(libraryOptions(args))) : null;
   if (address?.kind === 'file' && !existsSync(address.path)) {

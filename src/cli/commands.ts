@@ -107,7 +107,7 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) =>
       args['against'] === undefined
         ? (await import('./verify.ts')).verifyCommand(args, io)
-        : (await import('./verify-export.ts')).verifyAgainst(args, io),
+        : (await import('./verify-export.ts')).verifyExportCommand(args, io),
   },
   {
     name: 'query',
@@ -133,7 +133,7 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('db', 'dbFile', 'replica', 'to', 'format', 'table', 'views', 'env', 'keep', 'targetSize'),
       ...pick('quiet', 'logLevel', 'logFormat', 'json', 'config'),
     },
-    run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
+    run: async (args, io) => (await import('./export.ts')).exportCommand(args, io),
   },
   {
     name: 'copy',
@@ -149,7 +149,7 @@ export const COMMANDS: readonly CliCommand[] = [
       },
       ...pick('follow', 'allowNetworkFs', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
     },
-    run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
+    run: async (args, io) => (await import('./copy.ts')).copyCommand(args, io),
   },
   {
     name: 'backup',
@@ -182,14 +182,14 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('semantic', 'pageUrl', 'quiet', 'logLevel', 'json', 'config'),
     },
     positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset, metabase, datasette or prometheus' }],
-    run: async (args, io) => (await import('./bi.ts')).bi(args, io),
+    run: async (args, io) => (await import('./bi.ts')).biCommand(args, io),
   },
   {
     name: 'serve',
     describe:
       'serve the mirror as the read API of the source, to clients with the token in OBSYNC_SERVE_TOKEN or one of --tokens',
     options: { ...pick('db', 'dbFile'), ...SERVE_OPTIONS, ...pick('logLevel', 'logFormat', 'config') },
-    run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
+    run: async (args, io) => (await import('./serve.ts')).serveCommand(args, io),
   },
   {
     name: 'report',
@@ -199,7 +199,7 @@ export const COMMANDS: readonly CliCommand[] = [
       to: { type: 'string', stdio: true, describe: 'the file to write, such as report.html; - writes to stdout' },
       ...pick('env', 'maxFailing', 'quiet', 'logLevel', 'json', 'config'),
     },
-    run: async (args, io) => (await import('./report.ts')).report(args, io),
+    run: async (args, io) => (await import('./report.ts')).reportCommand(args, io),
   },
   {
     name: 'accounts',
@@ -234,12 +234,12 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('metricsPort', 'metricsHost', 'alerts', 'logLevel', 'logFormat', 'config'),
     },
     dependents: { metricsPort: ['metricsHost'] },
-    run: async (args, io) => (await import('./worker.ts')).worker(args, io),
+    run: async (args, io) => (await import('./worker.ts')).workerCommand(args, io),
   },
   {
     name: 'demo',
     describe: 'make a sample source, sync it twice with changes in between, and query the mirror',
     options: DEMO_OPTIONS,
-    run: async (args, io) => (await import('./demo.ts')).demo(args, io),
+    run: async (args, io) => (await import('./demo.ts')).demoCommand(args, io),
   },
 ];

@@ -1,9 +1,9 @@
 import { type CompactReport, compact } from '../api/compact.ts';
 import { libraryOptions } from './library-options.ts';
-import { reportCommand } from './print-report.ts';
+import { printingCommand } from './print-report.ts';
 import { sizeText } from './words.ts';
 
-export const compactCommand = reportCommand((args) => compact(libraryOptions(args)), renderCompaction);
+export const compactCommand = printingCommand((args) => compact(libraryOptions(args)), renderCompaction);
 
 function renderCompaction({ db, bytes_before, bytes_after }: CompactReport): string {
   const sizes = `${db}: ${sizeText(bytes_before)} before, ${sizeText(bytes_after)} now.\n`;

@@ -8,7 +8,7 @@ import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './signals.ts';
 
-export const copyTo: CommandAction = async (args, io) => {
+export const copyCommand: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
   return untilSignal(args, io, 'a long write: nothing was copied', async ({ signal }) => {

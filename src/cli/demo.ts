@@ -24,7 +24,7 @@ const makeToken = (): string => randomBytes(16).toString('hex');
 /** Only this process knows the token. The server listens on loopback while the demo runs. */
 const TOKEN = makeToken();
 
-export const demo: CommandAction = async (args, io) => {
+export const demoCommand: CommandAction = async (args, io) => {
   const db = givenFile({ db: args['db'] as string }, 'demo');
   refuseNetworkFs({ db, allowNetworkFs: args['allowNetworkFs'] === true });
   removeEarlierDemo(db);

@@ -8,7 +8,7 @@ import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { untilSignal } from './signals.ts';
 import { sizeText } from './words.ts';
 
-export const exportTo: CommandAction = async (args, io) => {
+export const exportCommand: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
   return untilSignal(args, io, 'a long read: the last complete export is unchanged', async ({ signal }) => {

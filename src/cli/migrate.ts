@@ -1,9 +1,9 @@
 import { type MigrateReport, migrate } from '../api/migrate.ts';
 import { counted } from '../core/counted.ts';
 import { libraryOptions } from './library-options.ts';
-import { reportCommand } from './print-report.ts';
+import { printingCommand } from './print-report.ts';
 
-export const migrateCommand = reportCommand((args) => migrate(libraryOptions(args)), renderMigration);
+export const migrateCommand = printingCommand((args) => migrate(libraryOptions(args)), renderMigration);
 
 function renderMigration({ db, change, citus }: MigrateReport): string {
   const changed = {

@@ -6,7 +6,7 @@ import { wrapText } from './wrap-text.ts';
 type RenderReport<Report> = (report: Report, width: number | null) => string;
 
 /** A command that makes one call and prints its report. It exits 0 unless `exitCode` says otherwise. */
-export function reportCommand<Report>(
+export function printingCommand<Report>(
   call: (args: CommandArguments) => Promise<Report>,
   render: RenderReport<Report>,
   exitCode: (report: Report) => number = () => 0,

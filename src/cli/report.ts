@@ -4,13 +4,13 @@ import { SyncError } from '../core/errors.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { print } from './print.ts';
-import { reportCommand } from './print-report.ts';
+import { printingCommand } from './print-report.ts';
 
-export const report: CommandAction = (args, io) => (args['to'] === STDIO ? printPage : writePage)(args, io);
+export const reportCommand: CommandAction = (args, io) => (args['to'] === STDIO ? printPage : writePage)(args, io);
 
 const exitCode = ({ passed }: PageReport): number => (passed ? 0 : 1);
 
-const writePage = reportCommand((args) => writeReport(libraryOptions(args)), renderWritten, exitCode);
+const writePage = printingCommand((args) => writeReport(libraryOptions(args)), renderWritten, exitCode);
 
 /** For a pipe, such as into a mail: stdout has the page alone. */
 async function printPage(args: CommandArguments, io: CommandIo): Promise<number> {

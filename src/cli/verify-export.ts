@@ -7,7 +7,7 @@ import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './signals.ts';
 
-export const verifyAgainst: CommandAction = async (args, io) => {
+export const verifyExportCommand: CommandAction = async (args, io) => {
   if (args['repair'] === true)
     throw new SyncError('usage', '--repair is for the mirror: to repair an export, run `obsync export` again');
   for (const name of ['env', 'stream'])

@@ -5,7 +5,7 @@ import { libraryOptions } from './library-options.ts';
 import { alertsText } from './progress-state.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 
-export const worker: CommandAction = (args, io) => {
+export const workerCommand: CommandAction = (args, io) => {
   const ending = { log: io.log(logSettings(args)), cutOff: 'syncs: other workers take over their jobs' };
   return runUntilStopped(args, io, ending, async ({ signal, log }) => {
     io.limitHeap();

@@ -12,7 +12,7 @@ import { assetHealthScoreDimensions } from '../../schema/health.ts';
 import { type ApiOptions, prepareServer } from '../../src/api/prepare-server.ts';
 import type { CommandIo } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { serveMirror } from '../../src/cli/serve-mirror.ts';
+import { serveCommand } from '../../src/cli/serve.ts';
 import { defaultsOf } from '../../src/cli/settings.ts';
 import type { OPTIONS } from '../../src/settings/option-table.ts';
 import { largeMirror, refused, SERVE_TOKEN } from './serving.ts';
@@ -42,7 +42,7 @@ function run(given: Given, variables: CommandIo['env'] = env, out: (text: string
     log: () => expect.unreachable(),
     serverLog: async () => warningLog(),
   };
-  return serveMirror({ ...defaultsOf(options), port: 0, ...given }, commandIo);
+  return serveCommand({ ...defaultsOf(options), port: 0, ...given }, commandIo);
 }
 
 function file(text: string): string {
