@@ -61,7 +61,7 @@ export const withTest = ({ relation }: BiDialect, from: string): string => `
 left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${from}.test_id`;
 
 /** Nothing of an environment that the service no longer lists is failing, open or stale now. */
-export const isListed = ({ relation }: BiDialect, row: string): string =>
+export const whereListed = ({ relation }: BiDialect, row: string): string =>
   `${row}.env_id not in (select id from ${relation('environments')} where missing_since is not null)`;
 
 /** In SQLite, the list of owners without a name is empty, not NULL. */
@@ -144,7 +144,7 @@ export const scoresSince = (d: BiDialect): string => `(
 )`;
 
 /** Whether the mirror knows when an incident began: from an earlier run, or because a pruning kept its first one. */
-export const isBeginKnown = (d: BiDialect): string => `(exists (
+export const whereBeginKnown = (d: BiDialect): string => `(exists (
     select 1 from ${d.relation('test_executions')} e
     where e.env_id = i.env_id and e.test_id = i.test_id and e.sub_test_unique_id = i.sub_test_unique_id
       and e.start_time < i.first_start_time)

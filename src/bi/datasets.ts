@@ -3,14 +3,14 @@ import type { Dataset } from './dataset.ts';
 import {
   firstRead,
   historySince,
-  isBeginKnown,
-  isListed,
   linkOf,
   ownersOf,
   same,
   scopeOf,
   scoresSince,
   TAG,
+  whereBeginKnown,
+  whereListed,
   withAsset,
   withOwnersAndTagsPerRow,
   withOwnersOfAsset,
@@ -47,7 +47,7 @@ const DEFINED = {
     from: (
       d,
     ) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}${withTags(d, 'f')}
-where ${isListed(d, 'f')}`,
+where ${whereListed(d, 'f')}`,
   },
   failing_test_impact: {
     title: 'Impact of failing tests',
@@ -63,7 +63,7 @@ where ${isListed(d, 'f')}`,
     },
     from: (d) =>
       `${d.relation('failing_test_impact')} f${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}${withTags(d, 'f')}
-where ${isListed(d, 'f')}`,
+where ${whereListed(d, 'f')}`,
   },
   /**
    * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on,
@@ -114,11 +114,11 @@ where coalesce(r.day >= h.history_since, false)`,
       status: 'i.last_status',
       ...same('i', 'first_start_time', 'last_start_time', 'resolved_at'),
       hours_open: (d) =>
-        `case when i.resolved_at is null and ${isBeginKnown(d)} then ${d.hoursSince('i.first_start_time')} end`,
-      hours_to_resolve: (d) => `case when ${isBeginKnown(d)} then i.hours_to_resolve end`,
+        `case when i.resolved_at is null and ${whereBeginKnown(d)} then ${d.hoursSince('i.first_start_time')} end`,
+      hours_to_resolve: (d) => `case when ${whereBeginKnown(d)} then i.hours_to_resolve end`,
       ...same('i', 'run_count', 'test_disabled'),
-      is_open: (d) => `(i.resolved_at is null and i.test_disabled is not true and ${isListed(d, 'i')})`,
-      is_begin_known: isBeginKnown,
+      is_open: (d) => `(i.resolved_at is null and i.test_disabled is not true and ${whereListed(d, 'i')})`,
+      is_begin_known: whereBeginKnown,
       owners: ownersOf('i.test_owners', 'i.asset_owners'),
       ...same('t', 'tags'),
       url: linkOf('i'),
@@ -140,7 +140,7 @@ where coalesce(r.day >= h.history_since, false)`,
       row_key: "c.env_id || '/' || c.asset_id",
     },
     from: (d) => `${d.relation('coverage_by_impact')} c${withOwnersOfAsset(d, 'c')}
-where ${isListed(d, 'c')}`,
+where ${whereListed(d, 'c')}`,
   },
   stale_assets: {
     title: 'Stale assets',
@@ -154,7 +154,7 @@ where ${isListed(d, 'c')}`,
       row_key: "s.env_id || '/' || s.asset_id",
     },
     from: (d) => `${d.relation('stale_assets')} s${withOwnersOfAsset(d, 's')}
-where ${isListed(d, 's')}`,
+where ${whereListed(d, 's')}`,
   },
   asset_health: {
     title: 'Health of assets',
@@ -169,7 +169,7 @@ where ${isListed(d, 's')}`,
       row_key: "h.env_id || '/' || h.asset_id",
     },
     from: (d) => `${d.relation('asset_health')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}
-where ${isListed(d, 'h')}`,
+where ${whereListed(d, 'h')}`,
   },
   health_daily: {
     title: 'Health by day',

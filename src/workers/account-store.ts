@@ -3,7 +3,7 @@ import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts
 import { SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
-import { isAlive } from './worker-identity.ts';
+import { whereAlive } from './worker-identity.ts';
 
 type AccountRow = typeof accounts.$inferSelect;
 
@@ -139,7 +139,7 @@ async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<v
     .select({ host: workers.host, pid: workers.pid })
     .from(accountEnvironments)
     .innerJoin(workers, eq(workers.worker, accountEnvironments.worker))
-    .where(and(eq(accountEnvironments.account, name), isAlive))
+    .where(and(eq(accountEnvironments.account, name), whereAlive))
     .limit(1);
   if (busy === undefined) return;
   throw new SyncError(

@@ -6,7 +6,7 @@ import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { accountOf, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
 import { dueAfter, inSeconds, queuePosition, timeOf } from './due-time.ts';
-import { isAlive } from './worker-identity.ts';
+import { whereAlive } from './worker-identity.ts';
 
 /** A sync that a worker has claimed. */
 export interface ClaimedSync {
@@ -91,7 +91,7 @@ export async function claimListing(
   return row === undefined ? null : { account: accountOf(row), environment: null };
 }
 
-const LIVE_WORKERS = sql`(select workers.worker from obsync_accounts.workers where ${isAlive})`;
+const LIVE_WORKERS = sql`(select workers.worker from obsync_accounts.workers where ${whereAlive})`;
 
 /** A worker excludes its own jobs, so another one in its name was claimed by a statement whose response was lost. */
 function whereClaimable(worker: string) {

@@ -3,14 +3,14 @@ import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts
 import { type Instant, instantOfMs, secondsBetween } from '../core/time/instant.ts';
 import type { WorkDatabase } from './database.ts';
 import { databaseTime, instantOfDate } from './due-time.ts';
-import { isAlive } from './worker-identity.ts';
+import { whereAlive } from './worker-identity.ts';
 
 /** All accounts, their environments and the workers, as of one instant. */
 export async function loadWorkStatus(database: WorkDatabase) {
   return database.transaction(async ({ drizzle, query }) => {
     await query('set transaction isolation level repeatable read, read only');
     const now = await databaseTime({ query });
-    const alive = await drizzle.select().from(workers).where(isAlive).orderBy(asc(workers.started_at));
+    const alive = await drizzle.select().from(workers).where(whereAlive).orderBy(asc(workers.started_at));
     const named = new Map(alive.map(({ worker, host, pid }) => [worker, `${host} ${pid}`]));
     const found = await drizzle
       .select()

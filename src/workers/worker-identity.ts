@@ -10,7 +10,7 @@ export interface WorkerIdentity {
 }
 
 /** SQL for whether a worker is alive. One that has been silent for the duration of a lease is presumed dead. */
-export const isAlive = sql.raw(`workers.seen_at > now() - interval '${LEASE_MS} ms'`);
+export const whereAlive = sql.raw(`workers.seen_at > now() - interval '${LEASE_MS} ms'`);
 
 /** Records that a worker is alive, and deletes workers that have been silent for a day. */
 export async function recordHeartbeat(

@@ -11,7 +11,7 @@ export interface TwinReplica {
   readonly path: string;
   refresh(): Promise<void>;
   /** Begins a refresh that breaks off, as in a process that is killed. */
-  breakOff(): Promise<void>;
+  destroy(): Promise<void>;
   /** Reads it over one connection. */
   read(work: (select: (sql: string) => Row[]) => void): void;
 }
@@ -25,7 +25,7 @@ export function twinReplica(server: ListConnection, schema: string, mirrorPath: 
   return {
     path: place.path,
     refresh: async () => void (await refreshReplica(source, place, { signal: NEVER })),
-    async breakOff() {
+    async destroy() {
       await refreshReplica(breakingOff(source, ++portions % 7), place, { signal: NEVER }).catch(
         async (error: unknown) => {
           if (!(error instanceof BrokenOff)) throw error;

@@ -116,7 +116,7 @@ function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptie
     await last;
     const rows = relations.map((each) => [each, rowsOf(each)] as const);
     await withCallInError('all that was done', () => compare(rows));
-    await replica.breakOff();
+    await replica.destroy();
     await replica.refresh();
     replica.read((select) => {
       for (const [relation, own] of rows) sameRows(relation, own, select(selectOf(relation, EXCEPT[relation.name])));

@@ -11,7 +11,7 @@ export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' 
   /** The process id of its backend, as the server, or a pooler in front of it, reported it at the start. */
   readonly processId: number | null;
   /** Drops the connection without notifying the server, which may no longer respond. */
-  breakOff(): void;
+  destroy(): void;
   /** Calls a function when the connection has ended, unless it was closed here. */
   onEnd(act: () => void): void;
 }
@@ -27,7 +27,7 @@ export async function openLastingConnection({ schema, ...address }: PostgresAddr
     onEnd: (given) => {
       act = given;
     },
-    breakOff: () => destroyConnection(client),
+    destroy: () => destroyConnection(client),
     async close() {
       act = () => {};
       await closeClient(client);

@@ -130,7 +130,10 @@ const IS_GONE = `(o.backend is not null and not exists (select 1 from pg_stat_ac
  * the start (`processId`) is a pooler's. It also shortens leases from before the server's clock was set back, which
  * would otherwise end too late.
  */
-export async function introduce(transaction: PostgresTransaction, processId: number | null): Promise<string | null> {
+export async function identifyBackend(
+  transaction: PostgresTransaction,
+  processId: number | null,
+): Promise<string | null> {
   const { rows } = await transaction.query(
     `select pid, pid || ' ' || backend_start::text as backend, ${NOW_MS} + $1::bigint as latest_ms
       from pg_stat_activity where pid = pg_backend_pid()`,

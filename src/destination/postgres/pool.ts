@@ -20,7 +20,7 @@ interface PoolOptions extends AnswerTimeout {
 
 export interface PostgresPool extends PostgresDatabase {
   /** Drops all connections at once: their outstanding statements fail as lost. */
-  breakOff(): void;
+  destroy(): void;
   /** Cancels running statements. Not behind a pooler, where the process id may be another client's. */
   cancel(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
   return {
     session,
     transaction: (work, use) => session((connection) => inTransaction(connection, { ...settings, use }, work)),
-    breakOff: () => open.forEach(destroyConnection),
+    destroy: () => open.forEach(destroyConnection),
     async cancel() {
       const backends = [...busy].map(processIdOf);
       if (backends.length > 0) await cancelBackends({ client, answerTimeoutMs }, backends);

@@ -2,7 +2,7 @@ import { HEARTBEAT_MS, LEASE_MS } from '../../core/schedule/lease.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import type { WriterLease } from './environment-lock.ts';
 import type { LastingConnection } from './lasting-connection.ts';
-import { introduce, type LeaseOwner, releaseLeases, renewLease, takeLeases } from './leases.ts';
+import { identifyBackend, type LeaseOwner, releaseLeases, renewLease, takeLeases } from './leases.ts';
 import { isTransient } from './lost-connection.ts';
 import { type RetryWaiting, withRetry } from './retry.ts';
 
@@ -41,7 +41,7 @@ interface KeptConnection {
 /** `onEnd` is called when the connection has ended, unless it was dropped. */
 function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): KeptConnection {
   let connection: LastingConnection | null = null;
-  // A connection that fails to introduce itself is dropped too.
+  // A connection that cannot be identified is dropped too.
   let opening: LastingConnection | null = null;
   const kept: KeptConnection = {
     backend: null,
@@ -51,9 +51,9 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
       const fresh = await connect();
       opening = fresh;
       kept.backend = await fresh
-        .transaction((each) => introduce(each, fresh.processId))
+        .transaction((each) => identifyBackend(each, fresh.processId))
         .catch((error: unknown) => {
-          fresh.breakOff();
+          fresh.destroy();
           throw error;
         });
       [connection, opening] = [fresh, null];
@@ -67,7 +67,7 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
     forget() {
       const broken = [connection, opening];
       [connection, opening] = [null, null];
-      for (const each of broken) each?.breakOff();
+      for (const each of broken) each?.destroy();
     },
     async close() {
       const open = connection;

@@ -179,14 +179,14 @@ async function openMirror(
   const statistics = tableStatistics(database, schema);
   const presence = createPresence({
     after,
-    onLapsed: () => database.breakOff(),
+    onLapsed: () => database.destroy(),
     ...waiting,
     owner,
     connect: () => openLastingConnection(address),
   });
   const ends = [
     afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
-    afterAbort(signal, BREAK_OFF_MS, database.breakOff),
+    afterAbort(signal, BREAK_OFF_MS, database.destroy),
   ];
   const made = withRetry(waiting, () => database.session((connection) => migratePostgres(connection, schema)));
   await made.catch(async (error: unknown) => {
@@ -219,7 +219,7 @@ async function openMirror(
 
 /** Transactions that may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
 export function openQuotaDatabase(pool: PostgresPool, { schema, signal }: { schema: string; signal: AbortSignal }) {
-  const prevent = afterAbort(signal, BREAK_OFF_MS, pool.breakOff);
+  const prevent = afterAbort(signal, BREAK_OFF_MS, pool.destroy);
   const settings = { schema, idleTimeoutMs: QUOTA_IDLE_MS };
   return {
     transaction: <Done>(work: TransactionWork<Done>) =>

@@ -113,8 +113,8 @@ function* leaveUnsettled(
   isWhole: boolean,
 ): SqlStatements<void> {
   const isTyped = stream.subtype !== undefined;
-  const isOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
-  const marked = `select m.env_id, m.id ${fromMarked(stream)} and m.number <= @lastMark and ${isOpen}`;
+  const whereOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
+  const marked = `select m.env_id, m.id ${fromMarked(stream)} and m.number <= @lastMark and ${whereOpen}`;
   const whole = `select t.env_id, t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnfilled(stream)}`;
   yield* leaveMarksOf(scope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
 }

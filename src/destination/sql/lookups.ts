@@ -136,11 +136,11 @@ export function* countMarks(
   { since, settledBefore, run }: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts['marks']> {
   if (stream.parentTable === undefined) return { inside: 0, outside: 0, isDue: false };
-  const isInside = since === null ? 'true' : 't.synced_at >= @since';
+  const whereInside = since === null ? 'true' : 't.synced_at >= @since';
   const sum = (whenInside: 0 | 1): string =>
-    `coalesce(sum(case when ${isInside} then ${whenInside} else ${1 - whenInside} end), 0)`;
-  const isDue = `m.left_by_run is null or not ${WHERE_UNSETTLED}`;
-  const sql = `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${isDue} then 1 else 0 end), 0) is_due
+    `coalesce(sum(case when ${whereInside} then ${whenInside} else ${1 - whenInside} end), 0)`;
+  const whereDue = `m.left_by_run is null or not ${WHERE_UNSETTLED}`;
+  const sql = `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${whereDue} then 1 else 0 end), 0) is_due
     ${fromMarked(stream)}`;
   const [marks] = yield* rows(scope, sql, { since, settledBefore, run });
   return {

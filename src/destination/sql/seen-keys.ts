@@ -142,9 +142,9 @@ export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<
   yield* execute(scope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
   // The order of the keys lets SQLite read both tables once, end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
-  const rest = (from: string, isMeant: string): string => `insert into missing_keys
+  const rest = (from: string, whereMeant: string): string => `insert into missing_keys
     select t.env_id, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
-    where t.env_id = @env and case when ${whereSeenKey(stream)} then false else ${isMeant} end
+    where t.env_id = @env and case when ${whereSeenKey(stream)} then false else ${whereMeant} end
     order by ${keys} on conflict do nothing`;
   yield* execute(scope, rest(tableOf(stream), whereLive(stream)));
   for (const { table } of stream.childTables ?? []) yield* execute(scope, rest(nameOf(table), 'true'));

@@ -193,10 +193,10 @@ function* put(scope: CommitScope, { table }: StagedTable, { sql, values }: SqlCo
 
 /** Deletes child rows whose row is missing, or is staged without them. */
 function* dropChildRows(scope: CommitScope, stream: Stream): SqlStatements<void> {
-  const isStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
+  const whereStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
-    const gone = `((${whereMissing(stream)}) or ${isStaged}) and not ${kept}`;
+    const gone = `((${whereMissing(stream)}) or ${whereStaged}) and not ${kept}`;
     yield* execute(scope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
 }

@@ -79,10 +79,11 @@ function shownBy(read: ExpectedRead): SqlCondition {
   if (since !== undefined) return { sql: `${shown} and ${whereSyncedSince(stream)}`, values: { since } };
   const variant = ` and ${whereVariant(stream, query)}${whereRetained(read)}`;
   const ids = stream.idsParameter && query[stream.idsParameter];
-  if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
+  if (ids !== undefined)
+    return { sql: `${shown}${variant} and ${whereOneOf(stream.key[0])}`, values: { ids: json(ids) } };
   const parentIds = parent && query[parent.parameter];
   if (parent !== undefined && parentIds !== undefined)
-    return { sql: `${shown}${variant} and ${isOneOf(parent.by)}`, values: { ids: json(parentIds) } };
+    return { sql: `${shown}${variant} and ${whereOneOf(parent.by)}`, values: { ids: json(parentIds) } };
   return { sql: `${shown}${variant}` };
 }
 
@@ -106,15 +107,15 @@ function whereSyncedSince({ key, staged, parentTable }: Stream): string {
 /** Enabled and disabled tests have separate lists, and so do the rows that belong to them. */
 function whereVariant(stream: Stream, query: Query): string {
   if (stream.scanQueries.length === 1) return 'true';
-  const isDisabled = tableSqlOf(stream.table).columns.includes('disabled')
+  const whereDisabled = tableSqlOf(stream.table).columns.includes('disabled')
     ? 't.disabled = 1'
     : parentsOf(stream)
         .map(({ by, table }) => {
-          const isParent = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
-          return `exists (select 1 from ${nameOf(table)} o where ${isParent} and o.disabled = 1)`;
+          const whereParent = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
+          return `exists (select 1 from ${nameOf(table)} o where ${whereParent} and o.disabled = 1)`;
         })
         .join(' or ');
-  return query['disabled'] === 'true' ? `(${isDisabled})` : `not (${isDisabled})`;
+  return query['disabled'] === 'true' ? `(${whereDisabled})` : `not (${whereDisabled})`;
 }
 
 /** The condition that the service still returns a row: with a retention, older rows leave the list by themselves. */
@@ -122,7 +123,7 @@ function whereRetained({ stream: { retention }, now }: ExpectedRead): string {
   return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
 }
 
-function isOneOf(field: string): string {
+function whereOneOf(field: string): string {
   return `t.${quote(field)} in (select value from json_each(@ids))`;
 }
 
@@ -142,9 +143,11 @@ function* rejected(read: ExpectedRead): SqlStatements<number> {
   const { stream, query } = read;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;
   const single = stream.key.length === 1;
-  const isHeld = stream.key.map((name, i) => `t.${quote(name)} = r.row_key${single ? '' : ` ->> ${i}`}`).join(' and ');
+  const whereHeld = stream.key
+    .map((name, i) => `t.${quote(name)} = r.row_key${single ? '' : ` ->> ${i}`}`)
+    .join(' and ');
   const sql = `select count(*) from rejected_rows r where r.env_id = @env and r.stream = '${stream.name}'
-    and not exists (select 1 from ${tableOf(stream)} t where t.env_id = r.env_id and ${isHeld})`;
+    and not exists (select 1 from ${tableOf(stream)} t where t.env_id = r.env_id and ${whereHeld})`;
   return Number(yield* value(read, sql));
 }
 

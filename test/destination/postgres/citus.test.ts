@@ -5,7 +5,7 @@ import { postgresScope } from '../../../src/destination/postgres/destination.ts'
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import {
   heldEnvironments,
-  introduce,
+  identifyBackend,
   releaseLeases,
   renewLease,
   takeLeases,
@@ -69,7 +69,7 @@ describe('a mirror with partitioned tables', () => {
     for (const isListed of [true, false, true]) {
       world.environment('e2').listed = isListed;
       const leases = await database.transaction(async (connection) => {
-        await introduce(connection, null);
+        await identifyBackend(connection, null);
         await renewLease(connection, owner);
         return takeLeases(connection, owner, { envIds, mirroredAt: clock() });
       });
