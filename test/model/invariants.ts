@@ -93,7 +93,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): InvariantWa
     const lastMark = Number(mirrored.rows(LAST_MARK, request.path[0])[0]?.['last_mark'] ?? 0);
     log.recordRequest(request, { at: readStartedAt(mirrored, request) ?? now, firstRequestAt: now, lastMark }, when);
   };
-  mirrored.afterFetch = (request, page) => log.recordPage(request, page);
+  mirrored.afterFetch = (...served) => log.recordPage(...served);
   mirrored.beforeCommit = ({ envId, stream }) => {
     if (isInPage) return;
     before = last?.envId === envId && last.stream === stream ? last.after : loadStreamState(mirrored, envId, stream);

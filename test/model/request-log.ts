@@ -7,6 +7,8 @@ import type { RequestTime, StreamRequest } from './test-mirror.ts';
 /** A page as the connector received it. */
 export interface ServedPage extends Page {
   readonly cursor: string | null;
+  /** T when it arrived. Another stream's response may lower T before the commit (R1). */
+  readonly serverTime: string | null;
   /** Whether the mirror has committed it. */
   committed: boolean;
 }
@@ -36,7 +38,7 @@ export interface RequestLog {
     begun: Pick<ServedRead, 'at' | 'firstRequestAt' | 'lastMark'>,
     when: RequestTime,
   ): void;
-  recordPage(request: StreamRequest, page: Page): void;
+  recordPage(request: StreamRequest, page: Page, serverTime: string | null): void;
   /** A slice of the read's last page is in the mirror: the items that `isCommitted` accepts. */
   recordSlice(read: ServedRead, isCommitted: (item: Record<string, unknown>) => boolean): void;
   /** The read whose last page is not committed yet. Histories are read concurrently, so `testId` selects one. */
@@ -111,11 +113,11 @@ export function createRequestLog(): RequestLog {
       const others = before.filter((each) => !isAgain(each));
       all.set(keyOf(request), [...others, { path, query, ...begun, bound, pages: [], sliceItems }]);
     },
-    recordPage(request, page) {
+    recordPage(request, page, serverTime) {
       const { cursor } = request;
       const read = of(keyOf(request)).findLast((each) => readIdentity(each) === readIdentity(request));
       const end = read?.pages.findIndex(({ nextCursor }) => cursor !== null && nextCursor === cursor) ?? -1;
-      read?.pages.splice(end + 1, read.pages.length, { ...page, cursor, committed: false });
+      read?.pages.splice(end + 1, read.pages.length, { ...page, cursor, serverTime, committed: false });
     },
     recordSlice(read, isCommitted) {
       const items = (read.pages.at(-1)?.items ?? []) as Record<string, unknown>[];

@@ -77,7 +77,8 @@ export interface TestMirror {
   onHold: (envIds: readonly string[]) => void;
   /** Called around every page. */
   beforeFetch: (request: StreamRequest, when: RequestTime) => void;
-  afterFetch: (request: StreamRequest, page: Page) => void;
+  /** `serverTime` is T when the page has arrived. */
+  afterFetch: (request: StreamRequest, page: Page, serverTime: string | null) => void;
   /** Called around every commit; may throw. */
   beforeCommit: (observed: ObservedCommit) => void;
   afterCommit: (observed: ObservedCommit) => void;
@@ -247,7 +248,7 @@ function observeSource(
       const { serverTime: now, newestReading: latest } = source.times();
       mirrored.beforeFetch(streamRequest, { now, latest, overlapSeconds });
       const page = await source.page(request, onRequest);
-      mirrored.afterFetch(streamRequest, page);
+      mirrored.afterFetch(streamRequest, page, source.times().serverTime);
       const key = `${request.path[0]} ${streamRequest.stream}`;
       const onParse = (isPart: boolean): void => void (isPart ? openPages.add(key) : openPages.delete(key));
       return mirrored.isHeavy(request) ? slicedPage(page, onParse) : page;

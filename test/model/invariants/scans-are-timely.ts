@@ -41,8 +41,10 @@ export function scansAreTimely(): {
       const pages = counted.get(key) ?? 0;
       // After an end or a discard, the next round may begin with a slice that is no transition of its own (R27).
       if (after.round === null && after.waiting === null) counted.delete(key);
-      if (commit.kind !== 'round-end' || before.round?.mode !== 'scan') return [];
-      finished.set(key, { at: serverTime, pages, run: before.round.run });
+      // A waiting scan without anything left to read ends at once.
+      const ended = before.round ?? (after.waiting === null ? before.waiting : null);
+      if (commit.kind !== 'round-end' || ended?.mode !== 'scan') return [];
+      finished.set(key, { at: serverTime, pages, run: ended.run });
       const stored = commit.checkpoint.scanPages;
       return stored === pages ? [] : [`its scan took ${pages} pages, but the checkpoint says ${stored}`];
     },

@@ -4,11 +4,12 @@ import type { Invariant } from './commit-transition.ts';
 /** A watermark never exceeds T of the run that committed its round's first page, or its previous value (R2, R9). */
 export function watermarkIsBounded(): Invariant {
   const firstPages = new Map<string, string | null>();
-  return ({ envId, stream, commit, serverTime, before, after }) => {
+  return ({ envId, stream, commit, page, serverTime, before, after }) => {
     // While a scan waits, the feeds have rounds of their own.
     const [own, beside] = [`${envId} ${stream}`, `${envId} ${stream} beside`];
     const key = after.waiting === null ? own : beside;
-    if (pageOf(commit).returnedKeys !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
+    if (pageOf(commit).returnedKeys !== undefined && !firstPages.has(key))
+      firstPages.set(key, page === null ? serverTime : page.serverTime);
     const most = firstPages.has(key) ? firstPages.get(key) : serverTime;
     if (roundEndOf(commit) !== undefined) {
       // The waiting scan counts from the first page of either (R9).
