@@ -1,5 +1,6 @@
 import type { VerifyEvent } from '../api/verify-mirror.ts';
 import { counted } from '../core/counted.ts';
+import type { FieldValues } from '../verify/field-values.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { waitText } from './progress-state.ts';
@@ -99,12 +100,24 @@ function groupByStream(findings: readonly VerifyFinding[]): string[] {
   ]);
 }
 
-function line({ what, key, fields, why, repaired }: VerifyFinding): string {
+function line({ what, key, fields, values, why, repaired }: VerifyFinding): string {
   const id = Object.values(key).join(' → ');
-  const differing = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
+  const differing = fields.length === 0 ? '' : `: ${fields.map((name) => fieldText(name, values[name])).join(', ')}`;
   const reason = repaired ? ' (repaired)' : why === null ? '' : ` (${why})`;
   return `  ${what}${id === '' ? '' : ` ${id}`}${differing}${reason}`;
 }
+
+/** `name "orders" → "refunds"`: what the mirror has, and what the source has. */
+function fieldText(name: string, values: FieldValues | undefined): string {
+  if (values === undefined) return name;
+  const [mirror, source] = [values.mirror, values.source].map((value) => cut(JSON.stringify(value)));
+  return `${name} ${mirror} → ${source}`;
+}
+
+const MAX_VALUE_CHARACTERS = 60;
+
+const cut = (text: string): string =>
+  text.length <= MAX_VALUE_CHARACTERS ? text : `${text.slice(0, MAX_VALUE_CHARACTERS - 1)}…`;
 
 function underHeading(heading: string, findings: readonly VerifyFinding[]): string[] {
   return findings.length === 0 ? [] : [heading, ...groupByStream(findings).map((text) => `  ${text}`)];

@@ -5,6 +5,7 @@ import { decodeSlices } from '../core/decode/decode-slices.ts';
 import type { RowKey, RowKeys, TableFilter } from '../core/ports/mirror-reader.ts';
 import { parentIdsOf, refreshTimesOf, type StreamContext } from './contexts.ts';
 import { explain } from './explain.ts';
+import { fieldValues } from './field-values.ts';
 import { addMismatch, isPending, type Mismatch, mismatchOf, rejectedMismatch } from './mismatch.ts';
 import { readChanges } from './read-changes.ts';
 import { readList } from './read-list.ts';
@@ -63,6 +64,7 @@ export function compareRow(context: StreamContext, key: RowKey, pair: RowPair): 
   const verdict = causeOf(stream, pair, refreshTimesOf(context)) ?? 'possible';
   return mismatchOf(key, difference, {
     verdict,
+    values: fieldValues(stream, difference, pair),
     parentIds: parentIdsOf(context, shown?.row ?? existing?.row),
   });
 }

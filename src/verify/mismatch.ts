@@ -2,6 +2,7 @@ import type { RowDifference } from '../core/decide/difference.ts';
 import type { PendingCause } from '../core/decide/pending.ts';
 import { joinKey, type RejectedRow } from '../core/decode/decode.ts';
 import type { RowKey } from '../core/ports/mirror-reader.ts';
+import type { FieldValues } from './field-values.ts';
 
 /**
  * What verify knows of a mismatch:
@@ -18,6 +19,8 @@ export interface Mismatch extends RowDifference {
   readonly key: RowKey;
   /** Ids of the rows that it belongs to. */
   readonly parentIds: readonly string[];
+  /** Both values of the fields that differ. */
+  readonly values: Readonly<Record<string, FieldValues>>;
   readonly verdict: MismatchVerdict;
   /** The reason, if the verdict does not tell it. */
   readonly why: string | null;
@@ -26,7 +29,7 @@ export interface Mismatch extends RowDifference {
 }
 
 export function mismatchOf(key: RowKey, difference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
-  return { parentIds: [], verdict: 'possible', why: null, ...known, ...difference, key };
+  return { parentIds: [], values: {}, verdict: 'possible', why: null, ...known, ...difference, key };
 }
 
 /** A row that the mirror cannot store (R20). */

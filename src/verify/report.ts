@@ -1,6 +1,7 @@
 import type { RecoveryKind } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Row } from '../core/stream.ts';
+import { valuesByField } from './field-values.ts';
 import { countUnlisted, isConfirmed, isPending, type Mismatch, PENDING_REASONS, whyOf } from './mismatch.ts';
 import type { RepairResult } from './repair.ts';
 import { mismatchesOf, type StreamVerification } from './stream-verification.ts';
@@ -94,6 +95,7 @@ function findingsOf(verified: StreamVerification, isMeant: (mismatch: Mismatch) 
     what: mismatch.what,
     key: namedKey(verified.streamContext.stream.key, mismatch.key),
     fields: mismatch.fields,
+    values: mismatch.values,
     why: whyOf(mismatch),
     repaired: mismatch.verdict === 'repaired',
   }));
@@ -112,6 +114,7 @@ function unsynced(verified: StreamVerification): VerifyFinding {
     what: 'unsynced',
     key: {},
     fields: [],
+    values: {},
     why: 'never synced to its end: run `obsync sync`',
     repaired: false,
   };
@@ -141,13 +144,15 @@ function environmentFindings(
 const REFRESHED: readonly string[] = ['last_sync_status', 'last_synced_at', 'missing_since'];
 
 function environmentFinding({ id, name }: ListedEnvironment, row: Row, mirrored: Row): VerifyFinding {
+  const fields = Object.keys(row).filter((field) => mirrored[field] !== row[field]);
   return {
     env_id: id,
     environment: name,
     stream: 'environments',
     what: 'unequal',
     key: { id },
-    fields: Object.keys(row).filter((field) => mirrored[field] !== row[field]),
+    fields,
+    values: valuesByField(fields, mirrored, row),
     why: 'the next sync corrects it',
     repaired: false,
   };

@@ -2,6 +2,7 @@ import type { CompareDepth, RowDifference } from '../core/decide/difference.ts';
 import type { RecoveryKind } from '../core/errors.ts';
 import type { StreamName } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
+import type { FieldValues } from './field-values.ts';
 
 /** A row that differs between mirror and source. */
 export interface VerifyFinding<Name extends StreamName = StreamName> {
@@ -14,6 +15,8 @@ export interface VerifyFinding<Name extends StreamName = StreamName> {
   readonly key: Readonly<Record<string, string>>;
   /** The fields in which an unequal row differs. */
   readonly fields: readonly string[];
+  /** What both sides have in these fields. */
+  readonly values: Readonly<Record<string, FieldValues>>;
   readonly why: string | null;
   /** With `--repair`: whether both sides are equal now. */
   readonly repaired: boolean;

@@ -46,6 +46,7 @@ const finding = (what: VerifyFinding['what'], why: string | null = null): Verify
   what,
   key: what === 'unsynced' ? {} : { id: 'a1.x' },
   fields: [],
+  values: {},
   why,
   repaired: false,
 });
@@ -58,6 +59,18 @@ test('the report of verify fits 80 columns and lists what is not equal', () => {
   expect(lines[5]).toBe(`${streams.length - 1} more streams are equal`);
   expect(lines.at(-2)).toBe(
     'the mirror does not equal the source: 1 difference, 42 requests; run with --repair to fix them',
+  );
+});
+
+test('the report of verify shows both values of each field that differs, long ones cut', () => {
+  const values = {
+    name: { mirror: 'orders', source: 'line\nbreak' },
+    'dimensions.freshness': { mirror: null, source: { score: 0.5 } },
+    description: { mirror: 'x'.repeat(70), source: null },
+  };
+  const unequal = { ...finding('unequal'), fields: Object.keys(values), values };
+  expect(renderVerify(report({ findings: [unequal] }), 80)).toContain(
+    `  unequal a1.x: name "orders" → "line\\nbreak", dimensions.freshness null → {"score":0.5}, description "${'x'.repeat(58)}… → null\n`,
   );
 });
 
