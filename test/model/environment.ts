@@ -199,14 +199,20 @@ export function undelete(env: EnvironmentModel, kind: Kind, id: string, keepsTom
 /** Recreates an entity with the time of its own tombstone (R10). */
 export function recreateInSameSecond(env: EnvironmentModel, kind: Kind, id: string): void {
   const held = env[kind].get(id);
-  const { deletedAt, state } = held ?? { deletedAt: null, state: 'lost' };
-  if (held === undefined || deletedAt === null || state !== 'tombstone') return;
-  if (Date.parse(env.stamp()) - Date.parse(deletedAt) > RECREATED_WITHIN_MS) return;
-  const lingers = env.keepsTombstones ? { oldDeletedAt: deletedAt } : {};
-  env[kind].set(id, { item: { ...held.item, synced_at: deletedAt }, state: 'live', deletedAt: null, ...lingers });
+  if (held?.state !== 'tombstone' || held.deletedAt === null) return;
+  const isLate = Date.parse(env.stamp()) - Date.parse(held.deletedAt) > RECREATED_WITHIN_MS;
+  if (isLate || (kind === 'assets' && hasLostChildren(env, id))) return;
+  const lingers = env.keepsTombstones ? { oldDeletedAt: held.deletedAt } : {};
+  env[kind].set(id, { item: { ...held.item, synced_at: held.deletedAt }, state: 'live', deletedAt: null, ...lingers });
 }
 
 const RECREATED_WITHIN_MS = 1_800_000;
+
+/** Whether something went with the asset without a tombstone. If the asset comes back, only a scan notices (R13). */
+function hasLostChildren(env: EnvironmentModel, id: string): boolean {
+  const isLost = (by: string) => (child: Entity) => child.item[by] === id && child.state === 'lost';
+  return ASSET_CHILDREN.some(({ kind, by }) => [...env[kind].values()].some(isLost(by)));
+}
 
 /** Restores a deleted asset and what was deleted with it. Only the asset is touched, so no feed reports the rest. */
 export function restoreAsset(env: EnvironmentModel, id: string): void {
