@@ -1,101 +1,130 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NO_PROGRESS } from '../src/core/checkpoint.ts';
-import { pruningRules, type RetentionPolicy } from '../src/core/decide/retention.ts';
-import { decodePage } from '../src/core/decode/decode.ts';
-import type { OpenMirror } from '../src/core/ports/open-mirror.ts';
-import type { Stream } from '../src/core/stream.ts';
-import { addDays, addSeconds } from '../src/core/time/instant.ts';
+import { runOnce } from '../src/api/session.ts';
 import { openForReading } from '../src/destination/sqlite/open.ts';
-import { openLocked } from '../src/destination/sqlite/open-locked.ts';
-import { trends } from '../src/page-data/trends.ts';
+import { rootToken } from '../src/server/access.ts';
+import { openAnswering } from '../src/server/answers.ts';
 import { openMirrorReads } from '../src/server/mirror-reads.ts';
-import { assetHealthScores } from '../src/streams/asset-health-scores.ts';
-import { CATALOGUE } from '../src/streams/catalogue.ts';
-import { pruneHistories } from '../src/sync/prune-histories.ts';
-import { renewDays } from '../src/sync/renew-days.ts';
-import { keepFigures, MACHINE, print } from './figures.ts';
+import { syncSettings, watchOf } from '../src/settings/sync-settings.ts';
+import { keepFigures, MACHINE, median, print } from './figures.ts';
 
 /**
- * A year of hourly scores: the size of the file, the end of a day's last sync, and the page's health trends. Arguments:
- * the number of assets, by default 100, and `--keep` to save the figures in `docs/benchmarks.md`.
+ * A year of hourly syncs of an account whose scores change every hour: the size of the file, the CPU time of a sync, and
+ * that of the page's data. The clocks of the service and of this process are simulated. Arguments: the number of assets,
+ * by default 50, the number of days, and `--keep` to save the figures in `docs/benchmarks.md`.
  */
-const ASSETS = Number(process.argv[2] ?? 100);
-const START = '2026-01-01T00:00:00.000000Z';
-const RETENTION: RetentionPolicy = {
-  ...{ thinScoresDays: 90, keepScoresDays: null, keepExecutionsDays: null, keepRunsDays: 90 },
-};
-const SCORES = CATALOGUE.find(({ name }) => name === assetHealthScores.name) as Stream;
+const [ASSETS, DAYS] = [Number(process.argv[2] ?? 50), Number(process.argv[3] ?? 365)];
+const [START_MS, HOUR_MS] = [Date.UTC(2026, 0, 1), 3_600_000];
 const DIMENSIONS = ['completeness', 'freshness', 'uniqueness'];
+const PAGES = [
+  ['pageMirror', {}],
+  ['pageFailing', { limit: 100, offset: 0 }],
+  ['pageTrends', { days: 90 }],
+] as const;
 
-const cpuSeconds = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
+let hour = 0;
+const nowMs = (): number => START_MS + hour * HOUR_MS + 60_000;
+const isoText = (ms: number): string => new Date(ms).toISOString();
+globalThis.Date = class extends Date {
+  constructor(...given: [] | [string | number]) {
+    super(given.length === 0 ? nowMs() : given[0]);
+  }
+  static override now = nowMs;
+} as DateConstructor;
+
+const idOf = (asset: number): string => `asset-${(asset * 7919) % ASSETS}-of-the-warehouse`;
+
+const tables = (): object[] =>
+  Array.from({ length: ASSETS }, (_, n) => ({
+    ...{
+      id: idOf(n),
+      name: idOf(n),
+      kind: 'table',
+      source_type: 'dbt',
+      path: `warehouse/${n % 9}`,
+      synced_at: isoText(START_MS),
+    },
+    ...{ owners: [], tags: [], data_platform: 'snowflake', db_name: 'analytics', schema_name: `schema_${n % 9}` },
+    ...{ table_name: idOf(n), materialization: 'table' },
+  }));
+
+const LISTS: Readonly<Record<string, () => object[]>> = {
+  assets: tables,
+  tables,
+  'asset-health-scores': () =>
+    Array.from({ length: ASSETS }, (_, n) => {
+      const bucket = { test_count: 3, bucket_at: isoText(START_MS + hour * HOUR_MS) };
+      const score = ((n * 7 + hour * 13) % 100) / 100;
+      const dimensions = DIMENSIONS.map((dimension) => ({ dimension, score, ...bucket }));
+      return { asset_id: idOf(n), total: { score, ...bucket }, dimensions };
+    }),
 };
 
-async function cpuOf(work: () => unknown): Promise<number> {
-  const before = cpuSeconds();
+const service = createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+  const list = pathname.split('/').at(-1) ?? '';
+  const isFeed = searchParams.has('synced_since') || searchParams.has('deleted_since');
+  const items = isFeed ? [] : (LISTS[list]?.() ?? []);
+  const body = list === 'environments' ? [{ id: 'e', name: 'Year' }] : { items, has_more: false, next_cursor: null };
+  response.setHeader('date', new Date().toUTCString());
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+});
+
+async function cpuSecondsOf(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
   await work();
-  return cpuSeconds() - before;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
 }
 
-function scoresAt(hour: number): object[] {
-  const bucket = { test_count: 3, bucket_at: addSeconds(START, hour * 3600) };
-  return Array.from({ length: ASSETS }, (_, asset) => {
-    const score = ((asset * 7 + hour * 13) % 100) / 100;
-    const dimensions = DIMENSIONS.map((dimension) => ({ dimension, score, ...bucket }));
-    return { asset_id: `asset-${(asset * 7919) % ASSETS}-of-the-warehouse`, total: { score, ...bucket }, dimensions };
-  });
-}
-
-/** A day of hourly syncs, as far as they write scores. */
-async function syncDay({ destination }: OpenMirror, day: number): Promise<void> {
-  for (let hour = day * 24; hour < (day + 1) * 24; hour++) {
-    const commit = {
-      kind: 'page',
-      checkpoint: NO_PROGRESS,
-      archived: decodePage(SCORES, scoresAt(hour)).rows,
-    } as const;
-    await destination('e', 1).commit(SCORES, commit, new Set());
-  }
-}
-
-async function endSync(mirror: OpenMirror, day: number): Promise<void> {
-  const now = addDays(START, day + 1);
-  const ports = { mirror, signal: new AbortController().signal };
-  await pruneHistories(ports, { id: 1 }, ['e'], pruningRules(RETENTION, [now, now]));
-  await renewDays(ports, { id: 1 }, ['e']);
-}
-
-function showTrends(path: string, day: number): void {
+function loadPage(path: string): void {
   const mirror = openForReading(path);
-  const query = { by: null, days: 90, until: addDays(START, day + 1) };
-  openMirrorReads(mirror).read((reads) => trends({ reads, env: 'e', limit: null, seesTests: true }, query));
+  const { answer } = openAnswering({ store: openMirrorReads(mirror), weights: new Map() });
+  const { reader } = rootToken('all', 'all');
+  for (const [operationId, query] of PAGES) answer({ operationId, query, reader, params: { env_id: 'e' } });
   mirror.connection.close();
 }
 
+function countRows(path: string, table: string): number {
+  const { connection } = openForReading(path);
+  const count = connection.prepare<[], number>(`select count(*) from ${table}`).pluck().get();
+  connection.close();
+  return count ?? 0;
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'obsync-year-'));
+await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
 try {
-  const path = join(folder, 'mirror.db');
-  const clock = () => START;
-  const mirror = openLocked(path, { stop: new AbortController().signal, quietMs: 0, clock });
-  print(`${MACHINE}; ${ASSETS} assets, ${ASSETS * (DIMENSIONS.length + 1)} scores an hour\n`);
-  print('| day | file MiB | scores | end of a sync, CPU s | health trends, CPU ms |\n|---|---|---|---|---|');
-  for (let day = 0; day < 365; day++) {
-    await syncDay(mirror, day);
-    const ending = await cpuOf(() => endSync(mirror, day));
-    if ((day + 1) % 30 !== 0) continue;
-    const shown = await cpuOf(() => showTrends(path, day));
-    const { connection } = openForReading(path);
-    const count = connection.prepare('select count(*) from asset_health_score_history').pluck().get();
-    connection.close();
-    const size = Math.round(statSync(path).size / 2 ** 20);
-    print(`| ${day + 1} | ${size} | ${count} | ${ending.toFixed(2)} | ${Math.round(1000 * shown)} |`);
+  const db = join(folder, 'mirror.db');
+  const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const settings = syncSettings({ baseUrl, token: 'bench', db, allowHttp: true, shareQuota: false });
+  const { signal } = new AbortController();
+  print(`${MACHINE}; ${ASSETS} assets, ${ASSETS * (DIMENSIONS.length + 1)} scores an hour; medians of a day's syncs\n`);
+  print(
+    '| day | file MiB | scores | rows of the run log | a sync, CPU s | the page, CPU ms |\n|---|---|---|---|---|---|',
+  );
+  for (let day = 1; day <= DAYS; day++) {
+    const seconds: number[] = [];
+    for (; hour < day * 24; hour++)
+      seconds.push(
+        await cpuSecondsOf(async () => {
+          const { status, error } = await runOnce(settings, watchOf({ signal }));
+          if (status !== 'done') throw new Error(`a sync ended ${status}: ${error}`);
+        }),
+      );
+    if (day % 30 !== 0) continue;
+    const page = await cpuSecondsOf(() => loadPage(db));
+    const rows = ['asset_health_score_history', 'sync_stream_runs'].map((table) => countRows(db, table));
+    const mib = Math.round(statSync(db).size / 2 ** 20);
+    print(`| ${[day, mib, ...rows, median(seconds).toFixed(2), Math.round(1000 * page)].join(' | ')} |`);
   }
-  await mirror.close();
 } finally {
+  service.close();
   rmSync(folder, { recursive: true });
 }
-const LEGEND = 'Hourly scores of a year, with `--thin-scores 90d` (the default), by `npm run bench:year`:';
+const LEGEND =
+  'Hourly syncs with the default retention (`--thin-scores 90d`, `--keep-runs 90d`), by `npm run bench:year`:';
 keepFigures('## A year of hourly syncs', LEGEND);
