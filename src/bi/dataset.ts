@@ -85,8 +85,6 @@ export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
 /** The view of a metric of the dictionary. */
 export const viewOf = (name: BiMetricName): string | undefined => METRICS[name as MetricName]?.view;
 
-/** `failing tests` becomes `Failing tests`; statuses stay as they are. */
-
 /** The rows of a dataset. */
 export function datasetSql({ select, from }: Dataset, dialect: BiDialect): string {
   const columns = Object.entries(select).map(([name, sql]) => {
