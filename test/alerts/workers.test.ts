@@ -3,10 +3,8 @@ import { addAccount } from '../../src/api/accounts.ts';
 import { runWorker, type WorkEvent } from '../../src/api/run-worker.ts';
 import type { AlertOptions } from '../../src/settings/options.ts';
 import { execute } from '../model/environment.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
 import { testDatabase } from '../support/postgres/database.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { fileWith, startReceiver } from './setup.ts';
 
 const DUE = `update obsync_accounts.account_environments set due_at = now() - interval '1 second'`;
@@ -15,10 +13,7 @@ async function accountsScene(names: readonly string[]) {
   const database = await testDatabase();
   const worlds = await Promise.all(
     names.map(async (name) => {
-      const world = createWorld();
-      furnish(world.environment());
-      const server = await serveWorld(world);
-      onTestFinished(() => server.close());
+      const { world, server } = await servedWorld();
       const tokenFile = fileWith('a-token');
       await addAccount({ db: database.url, name, baseUrl: server.url, tokenFile, cron: '0 0 29 2 *' });
       return world;

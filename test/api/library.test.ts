@@ -33,16 +33,12 @@ import type { OPTIONS } from '../../src/settings/option-table.ts';
 import { clock, syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld, HOUR } from '../model/world.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { HOUR } from '../model/world.ts';
+import { servedWorld } from '../support/served-world.ts';
 
 /** Serves two environments, and picks the path of their mirror. */
 async function setUp() {
-  const world = createWorld(['e1', 'e2']);
-  for (const place of world.environments.values()) furnish(place);
-  const server = await serveWorld(world);
-  onTestFinished(() => server.close());
+  const { world, server } = await servedWorld(['e1', 'e2']);
   return { world, server, options: { baseUrl: server.url, token: 'the-token', db: join(folder(), 'm.db') } };
 }
 

@@ -1,18 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { sync } from '../../src/index.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
 import { tcpProxy } from '../support/postgres/tcp-proxy.ts';
 import { messageReader } from '../support/postgres/wire.ts';
 import { testSchema } from '../support/postgres.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 
 /** A mirror behind a proxy that counts connections and statements. */
 async function setUp() {
-  const world = createWorld(['e1']);
-  for (const place of world.environments.values()) furnish(place);
-  const server = await serveWorld(world);
+  const { server } = await servedWorld();
   const schema = await testSchema();
   const counts = { connections: 0, statements: 0 };
   const proxy = await tcpProxy(schema.url, (client, upstream) => {
@@ -25,7 +21,6 @@ async function setUp() {
   });
   onTestFinished(async () => {
     await proxy.close();
-    await server.close();
     await schema.drop();
   });
   const options = { baseUrl: server.url, token: 'the-token', db: proxy.url };

@@ -11,28 +11,22 @@ import { sync } from '../../src/index.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { accountKey } from '../../state/account-key.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld, HOUR } from '../model/world.ts';
+import { HOUR } from '../model/world.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
 import { postgresServer, testSchema } from '../support/postgres.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { startHoldProcess } from '../support/start-hold-process.ts';
-import { serveWorld } from '../support/world-server.ts';
 
 const START = '2026-11-20T04:10:00.000000Z';
 
 /** Two environments mirrored in PostgreSQL, with later changes at the source. */
 async function setUp(host?: string) {
-  const world = createWorld(['e1', 'e2']);
-  for (const place of world.environments.values()) furnish(place);
   const quota = () => ({ 'ratelimit-limit': '1000', 'ratelimit-remaining': '900', 'ratelimit-reset': '60' });
-  const server = await serveWorld(world, quota);
+  const { world, server } = await servedWorld(['e1', 'e2'], quota);
   const schema = await testSchema();
   const db = new URL(schema.url);
   db.host = host ?? db.host;
-  onTestFinished(async () => {
-    await server.close();
-    await schema.drop();
-  });
+  onTestFinished(schema.drop);
   const options = { baseUrl: server.url, token: 'the-token', db: db.href };
   expect(await sync(options)).toMatchObject({ status: 'done', error: null });
   world.advance(2 * HOUR);

@@ -2,21 +2,15 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { plan, status, sync, verify, writeReport } from '../../src/index.ts';
 import { folder } from '../cli/setup.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld, HOUR } from '../model/world.ts';
+import { HOUR } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 
 /** Serves two environments, and picks the places of their mirrors in PostgreSQL and in a file. */
 async function setUp() {
-  const world = createWorld(['e1', 'e2']);
-  for (const place of world.environments.values()) furnish(place);
-  const server = await serveWorld(world);
+  const { world, server } = await servedWorld(['e1', 'e2']);
   const schema = await testSchema();
-  onTestFinished(async () => {
-    await server.close();
-    await schema.drop();
-  });
+  onTestFinished(schema.drop);
   const service = { baseUrl: server.url, token: 'the-token' };
   const cwd = folder();
   return {

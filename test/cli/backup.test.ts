@@ -15,14 +15,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openEarlier, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { backup, sync, verify } from '../../src/index.ts';
 import { takeLock } from '../../state/lock.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld, HOUR } from '../model/world.ts';
+import { HOUR } from '../model/world.ts';
 import { allRows, fillAllTables } from '../support/filled-mirror.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { folder, mirrorFile, obsync, refusal, start } from './setup.ts';
 
 const filled = (): string =>
@@ -101,10 +100,7 @@ describe('a backup', () => {
   });
 
   test('the next sync continues a mirror that was restored from it', async () => {
-    const world = createWorld(['e1']);
-    for (const place of world.environments.values()) furnish(place);
-    const server = await serveWorld(world);
-    onTestFinished(() => server.close());
+    const { world, server } = await servedWorld();
     const [db, to] = [join(folder(), 'm.db'), join(folder(), 'backup.db')];
     const options = { baseUrl: server.url, token: 'the-token', db, fullEvery: 7 };
     await sync(options);

@@ -1,10 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { status, sync, verify } from '../../src/index.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
 import { databaseWithCitus } from '../support/citus/database.ts';
 import { testSchema } from '../support/postgres.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { folder, obsync, refusal } from './setup.ts';
 
 test('migrate creates a mirror in a file or in PostgreSQL, says so, and changes nothing the second time', async () => {
@@ -49,11 +47,8 @@ test('migrate --citus distributes the tables of a new mirror once, and sync, ver
   );
   const again = JSON.parse((await obsync(['migrate', '--citus', '--json'], { env })).stdout);
   expect(again).toMatchObject({ change: 'none', citus: { distributed_now: [] } });
-  const world = createWorld(['e1', 'e2', 'e3']);
-  for (const place of world.environments.values()) furnish(place);
-  const service = await serveWorld(world);
-  onTestFinished(() => service.close());
-  const options = { baseUrl: service.url, token: 'the-token', db: url };
+  const { server } = await servedWorld(['e1', 'e2', 'e3']);
+  const options = { baseUrl: server.url, token: 'the-token', db: url };
   expect(await sync(options)).toMatchObject({ status: 'done', error: null });
   expect(await verify(options)).toMatchObject({ equal: true });
   expect((await status({ db: url })).environments).toHaveLength(3);

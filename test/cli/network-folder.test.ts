@@ -1,12 +1,10 @@
 import fs, { existsSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { replicaPlace } from '../../src/destination/mirror-file.ts';
 import { status, sync } from '../../src/index.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { apiServer, folder, obsync, refusal, TOKEN } from './setup.ts';
 
 const NFS = 0x6969;
@@ -24,10 +22,7 @@ afterEach(() => {
 });
 
 async function setUp() {
-  const world = createWorld(['e1']);
-  for (const place of world.environments.values()) furnish(place);
-  const server = await serveWorld(world);
-  onTestFinished(() => server.close());
+  const { server } = await servedWorld();
   const cwd = folder();
   const env = { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: TOKEN };
   return { cwd, env, db: join(cwd, 'obsync.db'), options: { baseUrl: server.url, token: TOKEN } };

@@ -8,11 +8,10 @@ import { renderForecast } from '../../src/cli/plan-view.ts';
 import { syncCommand } from '../../src/cli/sync.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { takeLock } from '../../state/lock.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld, HOUR } from '../model/world.ts';
+import { HOUR } from '../model/world.ts';
 import { startApiServer } from '../support/api-server.ts';
 import { WHOLE_REQUESTS } from '../support/catalogue.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { folder, mirrorFile, obsync, start, TOKEN, testIo } from './setup.ts';
 
 /** Runs one command in this process. */
@@ -28,8 +27,6 @@ async function run<Result>(
 
 /** Serves two environments with a quota of 100 requests a minute, and picks the path of their mirror. */
 async function setUp(whenDone = onTestFinished) {
-  const world = createWorld(['e1', 'e2']);
-  for (const place of world.environments.values()) furnish(place);
   const quota = { told: true, limit: 100, remaining: 100 };
   const headers = (): Record<string, string> =>
     quota.told
@@ -39,8 +36,7 @@ async function setUp(whenDone = onTestFinished) {
           'ratelimit-reset': '30',
         }
       : {};
-  const server = await serveWorld(world, headers);
-  whenDone(() => server.close());
+  const { world, server } = await servedWorld(['e1', 'e2'], headers, whenDone);
   const options = { baseUrl: server.url, db: join(folder(), 'm.db'), pageSize: 2 };
   return { world, server, options, quota };
 }

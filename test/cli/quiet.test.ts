@@ -1,19 +1,14 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import { putColumn } from '../model/environment.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { folder, inPlace, mirrorFile, obsync, TOKEN, testIo } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
 
 async function setUp() {
-  const world = createWorld(['e1']);
-  furnish(world.environment());
-  const server = await serveWorld(world);
-  onTestFinished(() => server.close());
+  const { world, server } = await servedWorld();
   const cwd = folder();
   const where = ['--base-url', server.url, '--db', 'm.db'];
   return { world, cwd, where, run: (...args: string[]) => obsync(args, { cwd, env }) };

@@ -3,10 +3,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { folder, MAIN, mirrorFile, NODE, ROOT, start, TOKEN } from './setup.ts';
 
 /** Records the URL of every module that the main thread loads. */
@@ -43,10 +41,7 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
 
 /** Syncs a small source into a mirror. @returns the variables for its commands */
 async function synced(db: string): Promise<Record<string, string>> {
-  const world = createWorld();
-  furnish(world.environment());
-  const server = await serveWorld(world);
-  onTestFinished(() => server.close());
+  const { server } = await servedWorld();
   const env = { OBSYNC_TOKEN: TOKEN, OBSYNC_DB: db, OBSYNC_BASE_URL: server.url };
   expect(await start(['sync'], { env }).ended).toMatchObject({ code: 0 });
   return env;
@@ -111,8 +106,7 @@ describe('the start of a command', () => {
   });
 
   test('sync loads the HTTP client and the mirror in its own thread, not in the thread that handles signals', async () => {
-    const server = await serveWorld(createWorld(['e1']));
-    onTestFinished(() => server.close());
+    const { server } = await servedWorld();
     const args = ['sync', '--base-url', server.url, '--db', join(folder(), 'm.db'), '--log-level', 'warn'];
     const { bytes, ...loaded } = await loadedBy(args, { OBSYNC_TOKEN: TOKEN });
     expect(loaded).toEqual({ code: 0, packages: [] });

@@ -1,11 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { withSchema } from '../../src/api/accounts-database.ts';
 import { status } from '../../src/index.ts';
-import { furnish } from '../model/furnish.ts';
-import { createWorld } from '../model/world.ts';
 import { startApiServer } from '../support/api-server.ts';
 import { testDatabase } from '../support/postgres/database.ts';
-import { serveWorld } from '../support/world-server.ts';
+import { servedWorld } from '../support/served-world.ts';
 import { obsync, refusal, type Started, start, TOKEN } from './setup.ts';
 
 const SELDOM = '0 0 29 2 *';
@@ -40,20 +38,12 @@ async function setUp() {
   return { ...database, env, until, add, startWorker };
 }
 
-async function service(ids: readonly string[]) {
-  const world = createWorld(ids);
-  for (const place of world.environments.values()) furnish(place);
-  const server = await serveWorld(world);
-  onTestFinished(() => server.close());
-  return server;
-}
-
 const ALL_DONE = `count(*) filter (where status = 'done' and worker is null) = count(*) from obsync_accounts.account_environments`;
 
 describe('obsync worker', () => {
   test('it syncs accounts into their mirrors, shows that in its log, status --all and metrics, and stops on SIGTERM', async () => {
     const { add, startWorker, until, url, env } = await setUp();
-    const shop = await service(['e1', 'e2']);
+    const { server: shop } = await servedWorld(['e1', 'e2']);
     await add('shop', shop.url);
     await add('lost', 'http://127.0.0.1:1', '--retries', '0');
     const worker = startWorker('--metrics-port', '0');
@@ -93,7 +83,7 @@ describe('obsync worker', () => {
 
   test('it serves metrics of itself, of the queue and of every account', async () => {
     const { add, startWorker, until } = await setUp();
-    await add('shop', (await service(['e1'])).url);
+    await add('shop', (await servedWorld()).server.url);
     const worker = startWorker('--metrics-port', '0');
     await worker.logged('metrics at');
     await until(`count(*) = 1 and ${ALL_DONE}`);
@@ -139,7 +129,7 @@ describe('obsync worker', () => {
   test('nothing is lost when workers are killed and stopped at random, and no environment has two writers (R26)', async () => {
     const { add, startWorker, until, ask } = await setUp();
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    for (const name of names) await add(name, (await service(['e1', 'e2'])).url, '--page-size', '1');
+    for (const name of names) await add(name, (await servedWorld(['e1', 'e2'])).server.url, '--page-size', '1');
     let seed = 7;
     const random = (): number => {
       seed = (seed * 16_807) % 2_147_483_647;
@@ -183,7 +173,7 @@ describe('obsync worker', () => {
     expect(await obsync(['worker', '--metrics-port', '70000'], { env })).toEqual(
       refusal(/--metrics-port needs a whole number/),
     );
-    const taken = await service(['e1']);
+    const { server: taken } = await servedWorld();
     const port = new URL(taken.url).port;
     expect(await obsync(['worker', '--metrics-port', port], { env })).toEqual(
       refusal(/cannot serve metrics on 127\.0\.0\.1/),
