@@ -6,7 +6,7 @@ import { serve } from '../../src/api/serve.ts';
 import { sync } from '../../src/api/sync.ts';
 import { openSampleSource } from '../../src/demo/sample-source.ts';
 import { COPIED_TABLES } from '../../src/destination/sql/copied-tables.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { testFolder } from '../support/test-folder.ts';
 
 const TOKEN = 'a-token-of-the-tests';
@@ -38,8 +38,7 @@ test('a sync into a copy, in PostgreSQL or a file, continues where the mirror wa
   onTestFinished(() => source.close());
   const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
   onTestFinished(() => server.close());
-  const there = await testSchema();
-  onTestFinished(() => there.drop());
+  const there = await temporarySchema();
   const [from, back] = [join(place, 'from.db'), join(place, 'back.db')];
   const service = { baseUrl: server.url, token: TOKEN, history: true };
   expect(await sync({ ...service, db: from })).toMatchObject({ status: 'done' });

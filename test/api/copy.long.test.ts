@@ -11,7 +11,7 @@ import { openForReading, openForWriting } from '../../src/destination/sqlite/ope
 import { takeLock } from '../../state/lock.ts';
 import { allRows, fillAllTables } from '../support/filled-mirror.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
-import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
+import { postgresServer, temporarySchema } from '../support/postgres.ts';
 import { testFolder } from '../support/test-folder.ts';
 
 /** A mirror file with rows in every table. */
@@ -46,12 +46,6 @@ async function copyWatched(db: string, to: string, watch: Partial<CopyWatch>) {
   return copyMirror(await openStore(db), await openStore(to), all);
 }
 
-async function schema(): Promise<TestSchema> {
-  const made = await testSchema();
-  onTestFinished(() => made.drop());
-  return made;
-}
-
 describe('copy', () => {
   test('the list of copied tables has every table of a mirror, in both databases', () => {
     const inPostgres = Object.values(postgresTables).map(
@@ -72,7 +66,7 @@ describe('copy', () => {
   });
 
   test('copying a file to PostgreSQL and back preserves every row of every table', async () => {
-    const [from, back, { url }] = [filledMirror(), join(testFolder(), 'back.db'), await schema()];
+    const [from, back, { url }] = [filledMirror(), join(testFolder(), 'back.db'), await temporarySchema()];
     const events: CopyEvent[] = [];
     const there = await copy({ db: from, to: url, onProgress: (event) => events.push(event) });
     const here = await copy({ db: url, to: back });
@@ -84,7 +78,7 @@ describe('copy', () => {
 
   test('copying between two PostgreSQL schemas, and between two files, preserves every row', async () => {
     const [from, other, back] = [filledMirror(), join(testFolder(), 'other.db'), join(testFolder(), 'back.db')];
-    const [one, two] = [await schema(), await schema()];
+    const [one, two] = [await temporarySchema(), await temporarySchema()];
     await copy({ db: from, to: other });
     await copy({ db: other, to: one.url });
     await copy({ db: one.url, to: two.url });
@@ -95,14 +89,14 @@ describe('copy', () => {
   test('it works through a pooler in transaction mode', async () => {
     const pooler = await transactionPooler(await postgresServer());
     onTestFinished(() => pooler.close());
-    const { schema: name } = await schema();
+    const { schema: name } = await temporarySchema();
     const url = `${pooler.url}?schema=${name}`;
     const from = filledMirror();
     expect(await copiedBack(from, url)).toEqual(rowsIn(from));
   });
 
   test('a copy in a file has the indexes, statistics and journal mode of a mirror, and no leftover files', async () => {
-    const [from, { url }] = [filledMirror(), await schema()];
+    const [from, { url }] = [filledMirror(), await temporarySchema()];
     await copy({ db: from, to: url });
     const to = join(testFolder(), 'to.db');
     await copy({ db: url, to });
@@ -128,7 +122,7 @@ describe('copy', () => {
   });
 
   test('a copy in PostgreSQL continues its sequences after the largest id', async () => {
-    const { url, ask } = await schema();
+    const { url, ask } = await temporarySchema();
     await copy({ db: filledMirror(), to: url });
     const [greatest] = await ask('select max(id) as id from sync_runs');
     const [next] = await ask(
@@ -138,7 +132,7 @@ describe('copy', () => {
   });
 
   test('a copy of an empty mirror is an empty mirror', async () => {
-    const { url, ask } = await schema();
+    const { url, ask } = await temporarySchema();
     const empty = filledMirror(() => 0);
     const back = await copiedBack(empty, url);
     expect(back['sync_runs']).toEqual([]);
@@ -149,7 +143,7 @@ describe('copy', () => {
   });
 
   test('a copy is of one instant, whatever is committed meanwhile', async () => {
-    const { url } = await schema();
+    const { url } = await temporarySchema();
     const from = filledMirror();
     const before = rowsIn(from);
     const writer = openForWriting(from).connection;
@@ -167,13 +161,13 @@ describe('copy', () => {
     const { connection } = openForWriting(from);
     connection.prepare('update rejected_rows set payload = ?').run('x'.repeat(3_000_000));
     connection.close();
-    expect(await copiedBack(from, (await schema()).url)).toEqual(rowsIn(from));
+    expect(await copiedBack(from, (await temporarySchema()).url)).toEqual(rowsIn(from));
   });
 });
 
 describe('the refusals of copy', () => {
   test('a destination that has a mirror or another file is refused', async () => {
-    const [from, { url }] = [filledMirror(), await schema()];
+    const [from, { url }] = [filledMirror(), await temporarySchema()];
     await copy({ db: from, to: url });
     await expect(copy({ db: from, to: url })).rejects.toMatchObject({
       recovery: 'usage',
@@ -189,7 +183,7 @@ describe('the refusals of copy', () => {
   });
 
   test('a missing mirror, folder or destination is refused', async () => {
-    const { url } = await schema();
+    const { url } = await temporarySchema();
     await expect(copy({ db: url, to: join(testFolder(), 'x.db') })).rejects.toMatchObject({
       recovery: 'usage',
       message: expect.stringMatching(/holds no mirror: make it with `obsync sync`/),
@@ -217,7 +211,7 @@ describe('the refusals of copy', () => {
     const sql = 'update assets set name = ?, tags = ? where id = (select min(id) from assets) returning id';
     const { id } = connection.prepare(sql).get('a\0b', '["\\u0000","\\\\u0000"]') as { id: string };
     connection.close();
-    const { url, ask } = await schema();
+    const { url, ask } = await temporarySchema();
     await copy({ db: from, to: url });
     const stored = await ask(`select name, tags->>0 as first, tags->>1 as second from assets where id = '${id}'`);
     expect(stored).toEqual([{ name: 'a\ufffdb', first: '\ufffd', second: '\\u0000' }]);
@@ -228,7 +222,7 @@ describe('the refusals of copy', () => {
     const { connection } = openForWriting(from);
     connection.prepare('update assets set id = ? where id = (select min(id) from assets)').run('a\0b');
     connection.close();
-    const { url, ask } = await schema();
+    const { url, ask } = await temporarySchema();
     await expect(copy({ db: from, to: url })).rejects.toMatchObject({
       recovery: 'usage',
       message: expect.stringMatching(
@@ -240,7 +234,7 @@ describe('the refusals of copy', () => {
   });
 
   test('a stopped or failed copy leaves nothing behind', async () => {
-    const [from, { url, ask }] = [filledMirror(), await schema()];
+    const [from, { url, ask }] = [filledMirror(), await temporarySchema()];
     const stop = new AbortController();
     const stopLate = ({ table }: CopyEvent): void => {
       if (table === 'assets') stop.abort();

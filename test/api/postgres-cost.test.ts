@@ -3,13 +3,13 @@ import { sync } from '../../src/index.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
 import { tcpProxy } from '../support/postgres/tcp-proxy.ts';
 import { messageReader } from '../support/postgres/wire.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { servedWorld } from '../support/served-world.ts';
 
 /** A mirror behind a proxy that counts connections and statements. */
 async function setUp() {
   const { server } = await servedWorld();
-  const schema = await testSchema();
+  const schema = await temporarySchema();
   const counts = { connections: 0, statements: 0 };
   const proxy = await tcpProxy(schema.url, (client, upstream) => {
     counts.connections += 1;
@@ -19,10 +19,7 @@ async function setUp() {
     });
     client.pipe(upstream).pipe(client);
   });
-  onTestFinished(async () => {
-    await proxy.close();
-    await schema.drop();
-  });
+  onTestFinished(() => proxy.close());
   const options = { baseUrl: server.url, token: 'the-token', db: proxy.url };
   return {
     async syncCounted() {

@@ -8,17 +8,14 @@ import { putAsset, putAssetEdge } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
 import { startApiServer } from '../support/api-server.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 
 /** Serves a world, and picks a schema for its mirror. */
 async function setUp(world: World) {
   const server = await serveWorld(world);
-  const schema = await testSchema();
-  onTestFinished(async () => {
-    await server.close();
-    await schema.drop();
-  });
+  const schema = await temporarySchema();
+  onTestFinished(() => server.close());
   const mirror = { baseUrl: server.url, token: 'the-token', db: schema.url };
   return { mirror, ask: schema.ask, sync: () => runOnce(syncSettings(mirror), watchOf({})) };
 }

@@ -13,7 +13,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { accountKey } from '../../state/account-key.ts';
 import { HOUR } from '../model/world.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
-import { postgresServer, testSchema } from '../support/postgres.ts';
+import { postgresServer, temporarySchema } from '../support/postgres.ts';
 import { servedWorld } from '../support/served-world.ts';
 import { startHoldProcess } from '../support/start-hold-process.ts';
 
@@ -23,10 +23,9 @@ const START = '2026-11-20T04:10:00.000000Z';
 async function setUp(host?: string) {
   const quota = () => ({ 'ratelimit-limit': '1000', 'ratelimit-remaining': '900', 'ratelimit-reset': '60' });
   const { world, server } = await servedWorld(['e1', 'e2'], quota);
-  const schema = await testSchema();
+  const schema = await temporarySchema();
   const db = new URL(schema.url);
   db.host = host ?? db.host;
-  onTestFinished(schema.drop);
   const options = { baseUrl: server.url, token: 'the-token', db: db.href };
   expect(await sync(options)).toMatchObject({ status: 'done', error: null });
   world.advance(2 * HOUR);

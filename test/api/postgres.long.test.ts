@@ -1,16 +1,15 @@
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { plan, status, sync, verify, writeReport } from '../../src/index.ts';
 import { folder } from '../cli/setup.ts';
 import { HOUR } from '../model/world.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { servedWorld } from '../support/served-world.ts';
 
 /** Serves two environments, and picks the places of their mirrors in PostgreSQL and in a file. */
 async function setUp() {
   const { world, server } = await servedWorld(['e1', 'e2']);
-  const schema = await testSchema();
-  onTestFinished(schema.drop);
+  const schema = await temporarySchema();
   const service = { baseUrl: server.url, token: 'the-token' };
   const cwd = folder();
   return {

@@ -7,7 +7,7 @@ import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fillAllTables } from '../support/filled-mirror.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
-import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
+import { postgresServer, type TestSchema, temporarySchema, testSchema } from '../support/postgres.ts';
 import { testFolder } from '../support/test-folder.ts';
 
 const file = join(testFolder(), 'm.db');
@@ -185,11 +185,9 @@ describe('query on a mirror in PostgreSQL', () => {
   });
 
   test('it refuses a missing mirror and one of another version', async () => {
-    const none = await testSchema();
-    onTestFinished(() => none.drop());
+    const none = await temporarySchema();
     await expect(rowsOf('select 1', { db: none.url })).rejects.toThrow('holds no mirror: make it with `obsync sync`');
-    const old = await testSchema();
-    onTestFinished(() => old.drop());
+    const old = await temporarySchema();
     await copyTo(old.url);
     await old.ask('update __drizzle_migrations set created_at = created_at - 1e15');
     await expect(rowsOf('select 1', { db: old.url })).rejects.toThrow('was made by an unreleased build of obsync');

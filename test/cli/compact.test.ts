@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { takeLock } from '../../state/lock.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { mirrorFile, obsync, refusal } from './setup.ts';
 
 test('compact returns the space of removed rows while a reader goes on, and keeps every row', async () => {
@@ -30,8 +30,7 @@ test('compact refuses a mirror that is being written (exit 4), one that does not
   const lock = takeLock(db);
   onTestFinished(() => lock.release());
   expect((await obsync(['compact', '--db', db])).code).toBe(4);
-  const { url, drop } = await testSchema();
-  onTestFinished(drop);
+  const { url } = await temporarySchema();
   expect(await obsync(['compact'], { env: { OBSYNC_DB: url } })).toEqual(
     refusal(/^obsync: .*compact works on a file, and postgres:\S+ is in PostgreSQL\..*`vacuum full`/),
   );

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openForReading } from '../../src/destination/sqlite/open.ts';
 import { allRows, fillAllTables } from '../support/filled-mirror.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 
 function rowsIn(path: string): unknown {
@@ -22,8 +22,7 @@ const filled = (): string =>
   });
 
 test('copy copies a mirror to PostgreSQL and back, with the password from variables or a file, and prints no password', async () => {
-  const { url, drop } = await testSchema();
-  onTestFinished(drop);
+  const { url } = await temporarySchema();
   const [from, back, dbFile] = [filled(), join(folder(), 'back.db'), join(folder(), 'address')];
   const { password } = new URL(url);
   writeFileSync(dbFile, url, { mode: 0o600 });
@@ -63,8 +62,7 @@ test('copy refuses a missing or taken destination in one line, and leaves nothin
 });
 
 test('query prints the same for a mirror in PostgreSQL as for a file, in every format', async () => {
-  const { url, drop } = await testSchema();
-  onTestFinished(drop);
+  const { url } = await temporarySchema();
   const from = filled();
   const env = { OBSYNC_DB: url };
   expect((await obsync(['copy', '--db', from], { env: { OBSYNC_TO: url } })).code).toBe(0);

@@ -6,7 +6,7 @@ import { type CheckReport, doctor } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import type { ScriptedStep } from '../support/api-server.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema, testSchema } from '../support/postgres.ts';
 import { startProxyServer } from '../support/proxy-server.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { apiServer, folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
@@ -236,8 +236,7 @@ describe('obsync doctor', () => {
 describe('obsync doctor with PostgreSQL', () => {
   test('it checks connection, version, encoding and permissions, before the mirror exists and with one', async () => {
     const { env, cwd } = await setUp();
-    const { url, drop } = await testSchema();
-    onTestFinished(drop);
+    const { url } = await temporarySchema();
     const where = { cwd, env: { ...env, OBSYNC_DB: url } };
     const empty = await examine([], where);
     expect(empty).toMatchObject({ code: 0, found: {} });

@@ -1,13 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { status, sync, verify } from '../../src/index.ts';
 import { databaseWithCitus } from '../support/citus/database.ts';
-import { testSchema } from '../support/postgres.ts';
+import { temporarySchema } from '../support/postgres.ts';
 import { servedWorld } from '../support/served-world.ts';
 import { folder, obsync, refusal } from './setup.ts';
 
 test('migrate creates a mirror in a file or in PostgreSQL, says so, and changes nothing the second time', async () => {
-  const { url, drop } = await testSchema();
-  onTestFinished(drop);
+  const { url } = await temporarySchema();
   const cwd = folder();
   for (const [env, shown] of [
     [{ OBSYNC_DB: 'mirror.db' }, /^mirror\.db/],
@@ -22,8 +21,7 @@ test('migrate creates a mirror in a file or in PostgreSQL, says so, and changes 
 });
 
 test('migrate --citus says in one line if Citus is missing or the mirror is a file, and creates nothing', async () => {
-  const { url, ask, schema, drop } = await testSchema();
-  onTestFinished(drop);
+  const { url, ask, schema } = await temporarySchema();
   expect(await obsync(['migrate', '--citus'], { env: { OBSYNC_DB: url } })).toEqual(
     refusal(/Citus is not installed in this database: run `create extension citus`/),
   );

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { testSchema } from '../support/postgres.ts';
+import { describe, expect, test } from 'vitest';
+import { temporarySchema } from '../support/postgres.ts';
 import { servedWorld } from '../support/served-world.ts';
 import { folder, MAIN, mirrorFile, NODE, ROOT, start, TOKEN } from './setup.ts';
 
@@ -69,8 +69,7 @@ describe('the end of a command', () => {
   });
 
   test('commands on PostgreSQL end their process: no connection keeps it alive', async () => {
-    const { url, drop } = await testSchema();
-    onTestFinished(drop);
+    const { url } = await temporarySchema();
     const env = await synced(url);
     for (const args of [
       ['status'],

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { inject } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 
 /** A schema of its own on a real server, for one test. */
 export interface TestSchema {
@@ -43,6 +43,13 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
     ask,
     drop: async () => void (await ask(`drop schema if exists ${schema} cascade`)),
   };
+}
+
+/** A schema that is dropped when the test ends. */
+export async function temporarySchema(): Promise<TestSchema> {
+  const schema = await testSchema();
+  onTestFinished(schema.drop);
+  return schema;
 }
 
 /** Runs statements over a connection of their own. Returns the last one's rows, with each value as text or null. */
