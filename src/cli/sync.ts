@@ -6,21 +6,17 @@ import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun, withView } from './progress-view.ts';
-import { exitCodeOfSignal, stopOnSignals } from './signals.ts';
+import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
 import { hasSummaryTable, problems, renderSummary } from './summary-view.ts';
 
-export const syncCommand: CommandAction = async (args, io) => {
-  const stop = stopOnSignals();
-  io.limitHeap();
-  try {
-    const options = { ...serviceOptions(args, io), signal: stop.signal };
+export const syncCommand: CommandAction = (args, io) =>
+  untilSignal(args, io, LONG_WRITE, async ({ signal, received }) => {
+    io.limitHeap();
+    const options = { ...serviceOptions(args, io), signal };
     const summary = await withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
     await show(summary, args, io);
-    return exitCodeAfter(summary, stop.received());
-  } finally {
-    stop.dispose();
-  }
-};
+    return exitCodeAfter(summary, received());
+  });
 
 async function show(summary: RunSummary, args: CommandArguments, io: CommandIo): Promise<void> {
   const verbose = args['verbose'] === true;
