@@ -56,10 +56,6 @@ export function alertsText({ delivered, failed, error }: SyncEventOf<'alerts'>):
   return failed === 0 ? sent : `${sent}, ${failed} not delivered: ${error}`;
 }
 
-export function unsharedText({ reason }: SyncEventOf<'unshared'>): string {
-  return `the quota is not shared with other processes: ${reason}`;
-}
-
 export function waitText(event: SyncEventOf<'wait'>): string {
   return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
 }

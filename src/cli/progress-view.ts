@@ -16,7 +16,6 @@ import {
   type ProgressState,
   renderProgress,
   requestText,
-  unsharedText,
   waitText,
 } from './progress-state.ts';
 import { modeText } from './words.ts';
@@ -85,7 +84,7 @@ export function logRun(log: Logger, level: RunLevel = 'info'): ProgressView {
       if (event.type === 'wait') log.info(waitText(event));
       if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
       if (event.type === 'alerts') log[event.failed > 0 ? 'warn' : 'info'](alertsText(event));
-      if (event.type === 'unshared') log.debug(unsharedText(event));
+      if (event.type === 'unshared') log.debug(`the quota is not shared with other processes: ${event.reason}`);
     },
     end() {},
   };

@@ -1,7 +1,6 @@
 import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
 import { counted } from '../core/counted.ts';
-import type { Instant } from '../core/time/instant.ts';
-import { secondsBetween } from '../core/time/instant.ts';
+import { type Instant, secondsBetween } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { modeText, secondText, span } from './words.ts';
 
