@@ -38,22 +38,15 @@ export async function verifyExportOnce(
   open = openBucket,
 ): Promise<VerifyExportReport> {
   const store = await openStore(db);
-  const compared = withExportFolder(against, signal, open, (folder) =>
-    readMirror(store, (mirror) => compareMirror(mirror, { against, folder, signal }), { replica, signal }),
-  );
-  return translateErrors(compared, (error) => store.explain(unreadableError(against, error)));
-}
-
-/** Gives an action the folder of an export; one in object storage is read into a temporary folder. */
-async function withExportFolder<T>(
-  against: string,
-  signal: AbortSignal,
-  open: typeof openBucket,
-  action: (folder: string) => Promise<T>,
-): Promise<T> {
-  const address = bucketAddress(against);
-  if (address === null) return action(against);
-  return withImage(await open(address, signal), 'whole', ({ path }) => action(path));
+  const compareIn = (folder: string) =>
+    readMirror(store, (mirror) => compareMirror(mirror, { against, folder, signal }), { replica, signal });
+  const compare = async (): Promise<VerifyExportReport> => {
+    const address = bucketAddress(against);
+    if (address === null) return compareIn(against);
+    // An export in object storage is read into a temporary folder.
+    return withImage(await open(address, signal), 'whole', ({ path }) => compareIn(path));
+  };
+  return translateErrors(compare(), (error) => store.explain(unreadableError(against, error)));
 }
 
 async function compareMirror(
