@@ -3,24 +3,17 @@ import { type CheckVerdict, type DoctorCheck, ok, problem, skipped, warning } fr
 
 /** All are skipped if the service was not asked. */
 export const SERVICE_CHECKS: readonly DoctorCheck<ServiceFacts | null>[] = [
-  ['service', (facts) => asked(facts, serviceVerdict, NOT_ASKED)],
+  ['service', (facts) => (facts === null ? skipped('fix the problems above first') : serviceVerdict(facts))],
   ['environments', (facts) => answered(facts, environmentsVerdict)],
   ['scopes', (facts) => answered(facts, scopesVerdict)],
   ['clock', (facts) => answered(facts, clockVerdict)],
-  ['quota', (facts) => asked(facts, quotaVerdict, null)],
+  ['quota', (facts) => facts && quotaVerdict(facts)],
 ];
-
-const NOT_ASKED = skipped('fix the problems above first');
 
 const NOT_ANSWERED = skipped("unknown: the environments couldn't be listed");
 
-type JudgeService = (facts: ServiceFacts) => CheckVerdict;
-
-const asked = (facts: ServiceFacts | null, judge: JudgeService, otherwise: CheckVerdict | null): CheckVerdict | null =>
-  facts === null ? otherwise : judge(facts);
-
-const answered = (facts: ServiceFacts | null, judge: JudgeService): CheckVerdict | null =>
-  asked(facts, (known) => (known.error === null ? judge(known) : NOT_ANSWERED), null);
+const answered = (facts: ServiceFacts | null, judge: (known: ServiceFacts) => CheckVerdict): CheckVerdict | null =>
+  facts && (facts.error === null ? judge(facts) : NOT_ANSWERED);
 
 function serviceVerdict({ host, error, seconds }: ServiceFacts): CheckVerdict {
   if (error === null) return ok(`${host} accepted the token, after ${seconds.toFixed(1)} s`);
