@@ -6,7 +6,7 @@ import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { openWorkDatabase, type WorkDatabase } from '../workers/database.ts';
-import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
+import { accountsVersion, migrateAccounts } from '../workers/migrate.ts';
 
 /** Opens the accounts' database, with their tables; the caller closes it. @throws SyncError */
 export async function openAccountsDatabase(
@@ -37,7 +37,7 @@ export async function readAccountsDatabase<Done>(
   { read, none }: { read: (database: WorkDatabase) => Promise<Done>; none: Done },
 ): Promise<Done> {
   return closeExplained(await connectTo(options), async (database) => {
-    if (!(await hasAccounts(database))) return none;
+    if ((await accountsVersion(database)) === 0) return none;
     await migrateAccounts(database);
     return read(database);
   });

@@ -48,12 +48,8 @@ async function apply({ query }: WorkTransaction, ahead: readonly MigrationMeta[]
     await query(`insert into ${JOURNAL} (hash, created_at) values ($1, $2)`, [hash, folderMillis]);
 }
 
-export async function hasAccounts(database: WorkDatabase): Promise<boolean> {
-  return (await accountsVersion(database)) > 0;
-}
-
 /** When the last migration of the accounts was created, in milliseconds; 0 if there are no accounts. */
-async function accountsVersion({ query }: WorkTransaction): Promise<number> {
+export async function accountsVersion({ query }: WorkTransaction): Promise<number> {
   // Not `to_regclass`, which may use what this session cached before it waited for another one.
   const { rows } = await query(
     'select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2',
