@@ -105,13 +105,10 @@ function createPorts(
   };
 }
 
-interface ThreadPool {
-  use<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done>;
-  close(): Promise<void>;
-}
+type ThreadPool = ReturnType<typeof threadPool>;
 
 /** Keeps threads for later syncs: starting one takes longer than a sync without changes. */
-function threadPool(): ThreadPool {
+function threadPool() {
   const all: RunThread[] = [];
   const idle: RunThread[] = [];
   const begin = (): RunThread => {
@@ -120,7 +117,7 @@ function threadPool(): ThreadPool {
     return thread;
   };
   return {
-    async use(work) {
+    async use<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done> {
       const thread = idle.pop() ?? begin();
       try {
         return await work(thread);

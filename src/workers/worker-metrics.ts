@@ -3,19 +3,13 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { WorkDatabase } from './database.ts';
 import { JOB_RESULTS, type WorkerEvent } from './perform-job.ts';
 
-export interface WorkerMetrics {
-  readonly contentType: string;
-  onEvent(event: MeasuredEvent): void;
-  text(): Promise<string>;
-}
-
 type MeasuredEvent =
   | WorkerEvent
   | { readonly type: 'started' | 'alerts' }
   | { readonly type: 'source'; readonly event: SourceEvent };
 
 /** Counts the jobs of this worker, and queries the shared queue whenever metrics are read. */
-export function createWorkerMetrics(database: WorkDatabase): WorkerMetrics {
+export function createWorkerMetrics(database: WorkDatabase) {
   const registry = new Registry();
   const registers = [registry];
   const onEvent = countEvents(registers);
