@@ -1,7 +1,6 @@
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { HOUR_MS } from '../core/time/duration.ts';
 import { instantOfMs } from '../core/time/instant.ts';
-
 import type { SampleScene } from './insert.ts';
 import type { RunRow } from './runs.ts';
 
