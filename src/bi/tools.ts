@@ -6,7 +6,6 @@ import { grafanaFiles } from './grafana.ts';
 import { metabaseFiles } from './metabase.ts';
 import { semanticFiles } from './semantic.ts';
 import { supersetFiles } from './superset.ts';
-
 import type { ToolPlaces } from './tool-places.ts';
 
 export { writeFiles } from './write-files.ts';
