@@ -1,8 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { component, html } from '../html.ts';
-import type { WatchOptions } from '../live.ts';
-import { liveData } from '../live-data.ts';
+import { liveData, type WatchOptions } from '../live-data.ts';
 import type { AnswerName, PageAnswers, PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from './notice.ts';
 
