@@ -18,6 +18,15 @@ export function parseRoute(hash: string): PageRoute {
   return { view, env, values };
 }
 
+/** Null if it is malformed. */
+export function decodePart(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 export function formatRoute({ view, env, values }: PageRoute): string {
   const query = new URLSearchParams({ ...(env === null ? {} : { env }), ...values }).toString();
   return query === '' ? `#/${view}` : `#/${view}?${query}`;

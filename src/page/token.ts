@@ -1,4 +1,5 @@
 import { batch, signal } from '@preact/signals';
+import { decodePart } from './route.ts';
 
 const STORAGE_KEY = 'obsync-token';
 
@@ -37,17 +38,10 @@ export function answerOffer(isTaken: boolean): void {
 export function adoptTokenFromAddress(): void {
   const { hash, pathname, search } = window.location;
   if (!hash.startsWith('#token=')) return;
-  const text = decodeToken(hash.slice('#token='.length));
+  const encoded = hash.slice('#token='.length);
+  const text = decodePart(encoded)?.trim() ?? encoded;
   window.history.replaceState(null, '', `${pathname}${search}`);
   if (text === '') return;
   if (token.value === null || token.value === text || isTokenRefused.value) adoptToken(text);
   else offeredToken.value = text;
-}
-
-function decodeToken(text: string): string {
-  try {
-    return decodeURIComponent(text).trim();
-  } catch {
-    return text;
-  }
 }

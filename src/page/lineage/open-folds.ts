@@ -1,3 +1,5 @@
+import { decodePart } from '../route.ts';
+
 export type FoldDirection = 'up' | 'down';
 
 /** An open fold and how many of its neighbours it shows. */
@@ -29,16 +31,8 @@ export const formatFolds = (folds: readonly OpenFold[]): string =>
 export function parseFolds(text: string): OpenFold[] {
   return text.split(',').flatMap((part) => {
     const [, direction, count, id = ''] = /^(up|down)(\d{1,3})~(.+)$/s.exec(part) ?? [];
-    const decoded = decode(id);
+    const decoded = decodePart(id);
     if (direction === undefined || decoded === null) return [];
     return [{ id: decoded, direction: direction as FoldDirection, count: Number(count) }];
   });
-}
-
-function decode(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
 }

@@ -8,8 +8,7 @@ import { assetLink, breakable, nameList } from '../parts/links.ts';
 import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
-import type { StatusLevel } from '../parts/status.ts';
-import { levelOf, statusLabel } from '../parts/status.ts';
+import { levelOf, type StatusLevel, statusLabel } from '../parts/status.ts';
 import { age } from '../parts/time.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
