@@ -1,5 +1,5 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { type TcpProxy, tcpProxy } from '../test/support/postgres/tcp-proxy.ts';
+import { tcpProxy } from '../test/support/postgres/tcp-proxy.ts';
 import { messageReader } from '../test/support/postgres/wire.ts';
 
 /** The traffic between clients and their PostgreSQL server. */
@@ -11,13 +11,10 @@ export interface Traffic {
 }
 
 /** A proxy that counts traffic and delays every byte like a network does. */
-export interface DelayingProxy extends Pick<TcpProxy, 'url' | 'close'> {
-  /** The traffic since the last call. */
-  traffic(): Traffic;
-}
+export type DelayingProxy = Awaited<ReturnType<typeof delayingProxy>>;
 
 /** `delayMs` applies in each direction: a round trip takes twice as long. */
-export async function delayingProxy(serverUrl: string, delayMs: number): Promise<DelayingProxy> {
+export async function delayingProxy(serverUrl: string, delayMs: number) {
   let [roundTrips, bytesToServer, bytesToClient] = [0, 0, 0];
   const delay = async (): Promise<void> => {
     if (delayMs > 0) await sleepFor(delayMs);
@@ -45,7 +42,8 @@ export async function delayingProxy(serverUrl: string, delayMs: number): Promise
   return {
     url,
     close,
-    traffic() {
+    /** The traffic since the last call. */
+    traffic(): Traffic {
       const traffic = { roundTrips, bytesToServer, bytesToClient };
       [roundTrips, bytesToServer, bytesToClient] = [0, 0, 0];
       return traffic;

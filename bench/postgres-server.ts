@@ -3,21 +3,13 @@ import { Client } from 'pg';
 import { startServer } from '../test/support/postgres/server.ts';
 
 /** A PostgreSQL server for the benchmark. */
-export interface BenchServer {
-  readonly url: string;
-  /** The kind of server. */
-  readonly version: string;
-  /** The CPU time of all its processes so far, including ended ones. */
-  cpuSeconds(): number;
-  /** Runs one statement and returns its first row. */
-  ask(sql: string): Promise<Record<string, unknown>>;
-  close(): Promise<void>;
-}
+export type BenchServer = Awaited<ReturnType<typeof openBenchServer>>;
 
-export async function openBenchServer(): Promise<BenchServer> {
+export async function openBenchServer() {
   const server = await startServer();
   const client = new Client({ connectionString: server.url });
   await client.connect();
+  /** Runs one statement and returns its first row. */
   const ask = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows[0] ?? {};
   const { pid, version } = await ask(`select pg_backend_pid() as pid, current_setting('server_version') as version`);
   const postmaster = statOf(Number(pid))?.parent ?? Number.NaN;
@@ -25,13 +17,14 @@ export async function openBenchServer(): Promise<BenchServer> {
     url: server.url,
     version: `PostgreSQL ${version}`,
     ask,
-    cpuSeconds() {
+    /** The CPU time of all its processes so far, including ended ones. */
+    cpuSeconds(): number {
       const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
       const own = statOf(postmaster);
       const children = processes.map((name) => statOf(Number(name))).filter((stat) => stat?.parent === postmaster);
       return [own, ...children].reduce((sum, stat) => sum + (stat?.ticks ?? 0), own?.ofEnded ?? 0) / TICKS_PER_SECOND;
     },
-    async close() {
+    async close(): Promise<void> {
       await client.end();
       await server.remove();
     },

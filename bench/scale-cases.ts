@@ -47,14 +47,9 @@ function written<Found>(bench: Bench, write: (connection: Database.Database) => 
 async function medianOf(run: () => Promise<Usage>, runs = RUNS): Promise<Usage> {
   const all: Usage[] = [];
   for (let i = 0; i < runs; i++) all.push(await run());
-  const of = (field: keyof Usage): number => median(all.map((used) => used[field]));
-  return {
-    cpuSeconds: of('cpuSeconds'),
-    wallSeconds: of('wallSeconds'),
-    peakMiB: of('peakMiB'),
-    writtenMiB: of('writtenMiB'),
-    requests: of('requests'),
-  };
+  const fields = Object.keys(all[0] ?? {}) as (keyof Usage)[];
+  const medians = fields.map((field) => [field, median(all.map((used) => used[field]))]);
+  return Object.fromEntries(medians) as Record<keyof Usage, number>;
 }
 
 /** Runs of ten environments at even intervals up to now; the oldest exceed the retention time. */
