@@ -16,10 +16,7 @@ export function print(line: string): void {
   console.log(line);
 }
 
-/**
- * With `--keep`, saves the legend and what was printed since the last call under their heading, `# …` or `## …`,
- * leaving all others unchanged.
- */
+/** With `--keep`, replaces what is under the heading, `# …` or `## …`, by the legend and what was printed since. */
 export function keepFigures(heading: string, legend?: string): void {
   const figures = [legend, printed.splice(0).join('\n')].filter(Boolean).join('\n\n');
   if (!process.argv.includes('--keep')) return;

@@ -1,10 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 
-/**
- * Preloaded into a measured server: reports on request the longest time that its main thread was blocked since the last
- * request.
- */
+/** Preloaded into a measured server: reports how long its main thread was blocked at most since the last request. */
 if (isMainThread && process.send !== undefined) {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   process.on('message', () => {

@@ -14,10 +14,7 @@ import { delayingProxy } from './delaying-proxy.ts';
 import type { Bench } from './measure.ts';
 import type { BenchServer } from './postgres-server.ts';
 
-/**
- * Kills a sync midway.
- * @returns the time until another process held the environment, in ms
- */
+/** Kills a sync midway. @returns the time until another process held the environment, in ms */
 export async function takeoverMs(bench: Bench, sync: readonly string[], db: string): Promise<number> {
   const address = addressOf(db) as PostgresAddress;
   const presence = createPresence({

@@ -11,9 +11,7 @@ import { columnId } from './serve-mirror.ts';
 
 const PAGE_ROWS = 500;
 
-/**
- * The statements of a query, run in turn on the bare file: only reading rows as objects, and also writing them as JSON.
- */
+/** The statements of a query, run in turn on the bare file: only reading rows as objects, and also writing JSON. */
 type Bare = (mirror: MirrorFile, seconds: number) => { readonly rows: Measured; readonly text: Measured };
 
 const listing = listingNamed('columns');

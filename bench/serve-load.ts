@@ -50,9 +50,7 @@ function press(
 
 const TIMES = 7;
 
-/**
- * The latency of a request repeated without other load, and the longest time that it blocks the server's main thread.
- */
+/** The latency of a repeated request without other load, and the longest time that it blocks the main thread. */
 export async function timeOf(
   serving: Serving,
   path: string,

@@ -1,8 +1,6 @@
 import type { Database } from 'better-sqlite3';
 
-/**
- * A mirror as large as those of large accounts, filled without a sync: edges between ten layers, and long histories.
- */
+/** A mirror as large as those of large accounts, without a sync: edges between ten layers, and long histories. */
 export const SIZE = { assets: 100_000, edges: 500_000, tests: 10_000, runsPerTest: 100 };
 
 const LAYERS = 10;

@@ -174,10 +174,7 @@ function msOf(instant: Instant): number {
   return Date.parse(instant);
 }
 
-/**
- * Accounts with one environment each; with `large`, the first one has this many. `spread` gives each its own minute of
- * the hour.
- */
+/** Accounts of one environment, the first of `large` of them; `spread` gives each account its own minute. */
 function makeAccounts({ spread, large }: { spread: boolean; large: number }): SimulatedAccount[] {
   return Array.from({ length: ACCOUNTS }, (_, i) => {
     const account: SimulatedAccount = { environments: [], isBusy: false, waiting: [] };

@@ -33,15 +33,9 @@ export class DeliveryError extends Error {
 
 /** Sends to channels, over one connection for each. */
 export interface ChannelSender {
-  /**
-   * Delivers one message.
-   * @throws DeliveryError
-   */
+  /** Delivers one message. @throws DeliveryError */
   deliver(channel: AlertChannel, alert: OutgoingAlert, stop: AbortSignal): Promise<void>;
-  /**
-   * Tells a service such as Healthchecks that a run began, or with which exit code it ended.
-   * @throws DeliveryError
-   */
+  /** Tells a service such as Healthchecks that a run began, or with which exit code it ended. @throws DeliveryError */
   ping(channel: UrlChannel, report: { readonly path: string; readonly body: string }, stop: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,7 +1,4 @@
-/**
- * A logger such as pino's. What the library declares imports no package: TypeScript would require each of its users to
- * install it.
- */
+/** A logger such as pino's. The library's types import no package: TypeScript would make its users install it. */
 export interface ServerLogger {
   level: string;
   trace(...line: unknown[]): void;

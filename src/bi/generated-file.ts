@@ -18,10 +18,7 @@ export function isMarked(bytes: Buffer): boolean {
   return bytes.subarray(begin, begin + MARKED_BYTES).includes(MARK);
 }
 
-/**
- * The offset of a ZIP archive's central directory, which has the comment of the first entry. The last 22 bytes contain
- * it.
- */
+/** The offset of a ZIP archive's central directory, which has the first entry's comment; the last 22 bytes say it. */
 function directoryOf(archive: Buffer): number {
   const end = archive.length - 22;
   return end < 0 ? 0 : archive.readUInt32LE(end + 16);

@@ -39,10 +39,7 @@ function refuseNoFolder(to: string): void {
     throw new SyncError('usage', `${to} is a file: name a folder with --to`);
 }
 
-/**
- * Whether a file has to be written.
- * @throws SyncError `usage`
- */
+/** Whether a file has to be written. @throws SyncError `usage` */
 function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
   const place = join(to, path);
   // A dangling symbolic link also belongs to someone else.

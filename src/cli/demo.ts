@@ -76,10 +76,7 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
   return null;
 }
 
-/**
- * Prints the errors like a sync does.
- * @returns the exit code
- */
+/** Prints the errors like a sync does. @returns the exit code */
 async function failed(summary: RunSummary, { stop, io, args }: DemoRuns): Promise<number> {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],

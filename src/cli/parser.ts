@@ -81,10 +81,7 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
   });
 }
 
-/**
- * Numbers stay text, because yargs reads an empty one as 0. The default is only for the help: variables and the file
- * override it.
- */
+/** Numbers stay text, since yargs reads an empty one as 0. Defaults are only for the help: settings override them. */
 function yargsOption({ type, default: defaultValue, range, describe, stdio: _, ...entry }: OptionEntry): YargsOption {
   const takesValue = type !== 'boolean';
   return {
@@ -103,10 +100,7 @@ export function flagsOf({ options }: CliCommand, parsed: CommandArguments): Comm
   return readValues(options, (name) => parsed[flagOf(name)]);
 }
 
-/**
- * Refuses flags that have no effect. Variables and the config file may be shared with other commands.
- * @throws OptionError
- */
+/** Refuses flags without effect. Variables and the config file may be shared by commands. @throws OptionError */
 export function checkDependents(
   { dependents = {} }: CliCommand,
   flags: CommandArguments,

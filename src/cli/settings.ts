@@ -128,10 +128,7 @@ export function defaultsOf(options: CommandOptions): CommandArguments {
   return Object.fromEntries(Object.entries(options).map(([name, entry]) => [name, entry.default]));
 }
 
-/**
- * Validates a value from a flag, a variable or the config file. A single value may stand for a list.
- * @throws OptionError
- */
+/** Validates a value of a flag, a variable or the config file; one value may stand for a list. @throws OptionError */
 function readValue(
   name: string,
   { type, choices, commas = false, stdio = false, range }: OptionEntry,

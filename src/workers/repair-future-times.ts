@@ -10,10 +10,7 @@ export async function repairFutureTimes({ query }: WorkDatabase): Promise<void> 
   for (const statement of STATEMENTS) await query(statement);
 }
 
-/**
- * No sync starts in the future. None waits much longer than until it is due, and no listing much longer than the usual
- * interval.
- */
+/** No sync starts in the future. None waits long beyond its due time, and no listing long beyond the usual interval. */
 const STATEMENTS = [
   `update obsync_accounts.account_environments set last_started_at = now(), ended_at = least(ended_at, now()),
       synced_at = case when synced_at > now() then now() else synced_at end

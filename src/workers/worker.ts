@@ -15,9 +15,7 @@ const HEARTBEATS_PER_REPAIR = 12;
 /** How long a worker skips an account whose token was not found on its host. */
 const WITHOUT_TOKEN_MS = 5 * 60_000;
 
-/**
- * How long an account is skipped after the end of one of its jobs could not be recorded: that job is due immediately.
- */
+/** How long an account is skipped if the end of its job could not be recorded: that job is due immediately. */
 const NOT_ENDED_MS = 30_000;
 
 /** How long syncs in flight may take to stop: the rest of the five seconds of a stop is for releasing them (R27). */
