@@ -98,7 +98,7 @@ const TABLES: readonly [SQLiteTable, rows: number, row: (n: number) => Made][] =
   ],
 ];
 
-/** Creates a mirror of a million columns and half a million other rows, like a first sync that ended at `nowMs`. */
+/** Creates a mirror of a million columns and half a million other rows, synced until `nowMs`. */
 export function makeMirror(path: string, nowMs: number): void {
   const mirror = openForWriting(path);
   performAtOnce(mirror, claimMirror('https://service.test', path));

@@ -18,7 +18,7 @@ export function isMarked(bytes: Buffer): boolean {
   return bytes.subarray(begin, begin + MARKED_BYTES).includes(MARK);
 }
 
-/** The offset of a ZIP archive's central directory, which has the first entry's comment; the last 22 bytes say it. */
+/** The offset of a ZIP archive's central directory, from the last 22 bytes. The first entry's comment is there. */
 function directoryOf(archive: Buffer): number {
   const end = archive.length - 22;
   return end < 0 ? 0 : archive.readUInt32LE(end + 16);

@@ -100,7 +100,7 @@ export function flagsOf({ options }: CliCommand, parsed: CommandArguments): Comm
   return readValues(options, (name) => parsed[flagOf(name)]);
 }
 
-/** Refuses flags without effect. Variables and the config file may be shared by commands. @throws OptionError */
+/** Refuses flags without effect; other commands may share variables and the config file. @throws OptionError */
 export function checkDependents(
   { dependents = {} }: CliCommand,
   flags: CommandArguments,
