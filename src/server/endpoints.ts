@@ -5,9 +5,8 @@ import { aggregateScoreSchema, aggregateScores, bucketSchema, TABLE_ASSETS } fro
 import type { DimensionWeights } from './dimension-weights.ts';
 import { listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
-import { type CollectionListing, LISTINGS, type ListRequest, listingNamed } from './listings.ts';
+import { type CollectionListing, LISTINGS, type ListRequest, listingNamed, pascal } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { pascal, withArticle } from './names.ts';
 import type { ParsedQuery } from './parameters.ts';
 import {
   describedObject,
@@ -109,7 +108,7 @@ function oneEndpoint(listing: CollectionListing): ApiEndpoint[] {
     {
       path: [...pathOf(listing), `:${one.parameter}`],
       operationId: `get${pascal(names.one)}`,
-      summary: `Get ${withArticle(names.one)}`,
+      summary: `Get ${/^[aeiou]/i.test(names.one) ? 'an' : 'a'} ${names.one}`,
       tag: names.tag,
       scopes: [entry.serve.scope],
       answer: { $ref: `${names.item}#` },

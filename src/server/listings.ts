@@ -1,3 +1,4 @@
+import { capitalize } from '../core/capitalize.ts';
 import { parentsOf } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
@@ -5,7 +6,6 @@ import type { CollectionEndpoint } from '../streams/endpoint.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { Principal } from './access.ts';
 import { type ArrayFilters, arrayFiltersOf } from './filters.ts';
-import { type CollectionNames, namesOf } from './names.ts';
 import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } from './related-rows.ts';
 
 /**
@@ -43,6 +43,14 @@ export interface CollectionListing {
   readonly parent: CollectionListing | undefined;
   /** The endpoint of a single item: the last path parameter, and the column it identifies. */
   readonly one: { readonly parameter: string; readonly by: string } | undefined;
+}
+
+/** The names of a collection in the OpenAPI document: its tag, one item, many items, and the item's schema. */
+interface CollectionNames {
+  readonly tag: string;
+  readonly one: string;
+  readonly many: string;
+  readonly item: string;
 }
 
 /** The ids in a path. */
@@ -89,6 +97,19 @@ function listingOf(entry: ServedEntry): CollectionListing {
     one: get && { parameter: get.parameter, by: ofRow(get.field) },
   };
 }
+
+/** These are the service's own names, so a client generated from one document works with the other. */
+function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionNames {
+  const many = `${noun}s`;
+  return { tag: tag ?? capitalize(many), one: noun, many, item: item ?? pascal(noun) };
+}
+
+/** `BI assets` as `BiAssets`. */
+export const pascal = (words: string): string =>
+  words
+    .split(' ')
+    .map((word) => capitalize(word.toLowerCase()))
+    .join('');
 
 /** The conditions that select the collection's rows and those to show. */
 function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'visibleIf'> {
