@@ -21,7 +21,6 @@ import {
 
 /** The path parameter that names the environment. */
 export const ENV = 'env_id';
-const SCORES = ['asset-health-scores', 'aggregate'];
 
 export interface RequestContext {
   readonly reader: Principal;
@@ -51,9 +50,9 @@ export interface ApiEndpoint {
 /** The endpoints of the read API. */
 export function readEndpoints(): ApiEndpoint[] {
   return [
-    environmentsEndpoint(),
-    ...LISTINGS.flatMap((listing) => [listEndpoint(listing), ...oneEndpoint(listing)]),
-    aggregateEndpoint(),
+    ENVIRONMENTS_ENDPOINT,
+    ...LISTINGS.flatMap((listing) => [listEndpoint(listing), ...(listing.one ? [oneEndpoint(listing)] : [])]),
+    AGGREGATE_ENDPOINT,
   ];
 }
 
@@ -72,17 +71,15 @@ export function sharedSchemas(): JsonSchema[] {
   ];
 }
 
-function environmentsEndpoint(): ApiEndpoint {
-  return {
-    path: ['environments'],
-    operationId: 'listEnvironments',
-    summary: 'List environments',
-    description: 'All environments that the token may view. It is the only list without pages.',
-    tag: 'Environments',
-    answer: { type: 'array', items: { $ref: 'Environment#' } },
-    respond: (view, { reader }) => listEnvironments(view, reader),
-  };
-}
+const ENVIRONMENTS_ENDPOINT: ApiEndpoint = {
+  path: ['environments'],
+  operationId: 'listEnvironments',
+  summary: 'List environments',
+  description: 'All environments that the token may view. It is the only list without pages.',
+  tag: 'Environments',
+  answer: { type: 'array', items: { $ref: 'Environment#' } },
+  respond: (view, { reader }) => listEnvironments(view, reader),
+};
 
 function listEndpoint(listing: CollectionListing): ApiEndpoint {
   const { scope, describe } = listing.entry.serve;
@@ -101,36 +98,31 @@ function listEndpoint(listing: CollectionListing): ApiEndpoint {
   };
 }
 
-function oneEndpoint(listing: CollectionListing): ApiEndpoint[] {
+function oneEndpoint(listing: CollectionListing): ApiEndpoint {
   const { entry, one, names } = listing;
-  if (one === undefined) return [];
-  return [
-    {
-      path: [...pathOf(listing), `:${one.parameter}`],
-      operationId: `get${pascal(names.one)}`,
-      summary: `Get ${/^[aeiou]/i.test(names.one) ? 'an' : 'a'} ${names.one}`,
-      tag: names.tag,
-      scopes: [entry.serve.scope],
-      answer: { $ref: `${names.item}#` },
-      respond: (view, request) => getOne(view, listRequestOf(listing, view, request)),
-      respondLightly: (view, request) => getSmallOne(view, listRequestOf(listing, view, request)),
-    },
-  ];
-}
-
-function aggregateEndpoint(): ApiEndpoint {
   return {
-    path: [`:${ENV}`, ...SCORES],
-    operationId: 'aggregateAssetHealthScores',
-    summary: 'Aggregate asset health scores',
-    description: 'The scores of all table assets that match all filters, in one object.',
-    tag: listingNamed('asset_health_scores').names.tag,
-    scopes: ['assets'],
-    query: filterSchema(TABLE_ASSETS.filters),
-    answer: { $ref: `${aggregateScoreSchema.$id}#` },
-    respond: (view, request) => aggregateScores(view, listRequestOf(TABLE_ASSETS, view, request), request),
+    path: [...pathOf(listing), `:${one?.parameter}`],
+    operationId: `get${pascal(names.one)}`,
+    summary: `Get ${/^[aeiou]/i.test(names.one) ? 'an' : 'a'} ${names.one}`,
+    tag: names.tag,
+    scopes: [entry.serve.scope],
+    answer: { $ref: `${names.item}#` },
+    respond: (view, request) => getOne(view, listRequestOf(listing, view, request)),
+    respondLightly: (view, request) => getSmallOne(view, listRequestOf(listing, view, request)),
   };
 }
+
+const AGGREGATE_ENDPOINT: ApiEndpoint = {
+  path: [`:${ENV}`, 'asset-health-scores', 'aggregate'],
+  operationId: 'aggregateAssetHealthScores',
+  summary: 'Aggregate asset health scores',
+  description: 'The scores of all table assets that match all filters, in one object.',
+  tag: listingNamed('asset_health_scores').names.tag,
+  scopes: ['assets'],
+  query: filterSchema(TABLE_ASSETS.filters),
+  answer: { $ref: `${aggregateScoreSchema.$id}#` },
+  respond: (view, request) => aggregateScores(view, listRequestOf(TABLE_ASSETS, view, request), request),
+};
 
 function pathOf({ entry, parent }: CollectionListing): string[] {
   return [`:${ENV}`, ...entry.path.map((segment) => segment.replace('{id}', `:${parent?.one?.parameter}`))];

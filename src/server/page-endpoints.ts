@@ -45,17 +45,16 @@ const limitSchema = (maximum: number, defaultValue: number): JsonSchema => ({
   default: defaultValue,
 });
 
-const BOTH = VIEW_SCOPES;
 const ASSETS = ['assets'] as const;
 
 const VIEWS: Readonly<Record<string, PageView>> = {
   failing: {
-    scopes: BOTH,
+    scopes: VIEW_SCOPES,
     query: { limit: limitSchema(500, DEFAULT_PARAMETERS.limit), offset: OFFSET },
     answer: failingNow,
   },
   trends: {
-    scopes: BOTH,
+    scopes: VIEW_SCOPES,
     query: {
       by: { type: 'string', enum: TEST_GROUPINGS },
       days: limitSchema(Math.max(...TREND_DAYS), DEFAULT_PARAMETERS.days),
@@ -64,7 +63,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       trends(scope, { by: by ?? null, days, until }),
   },
   untested: {
-    scopes: BOTH,
+    scopes: VIEW_SCOPES,
     query: {
       limit: limitSchema(500, DEFAULT_PARAMETERS.limit),
       offset: OFFSET,
@@ -112,20 +111,18 @@ const VIEWS: Readonly<Record<string, PageView>> = {
 };
 
 export function pageEndpoints(): ApiEndpoint[] {
-  return [mirrorEndpoint(), ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
+  return [MIRROR_ENDPOINT, ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
 }
 
 /** What all endpoints of the page share: not in the OpenAPI document, and serialized without a schema. */
 const PAGE_ENDPOINT = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
 
-function mirrorEndpoint(): ApiEndpoint {
-  return {
-    ...PAGE_ENDPOINT,
-    path: ['mirror'],
-    operationId: 'pageMirror',
-    respond: (view, { reader }) => mirrorTrust(view, trustReaderOf(reader), CATALOGUE),
-  };
-}
+const MIRROR_ENDPOINT: ApiEndpoint = {
+  ...PAGE_ENDPOINT,
+  path: ['mirror'],
+  operationId: 'pageMirror',
+  respond: (view, { reader }) => mirrorTrust(view, trustReaderOf(reader), CATALOGUE),
+};
 
 const trustReaderOf = (reader: Principal) => ({
   environments: reader.environments,
