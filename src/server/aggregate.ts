@@ -99,13 +99,10 @@ function totalOf(dimensions: readonly DimensionScore[], weights: DimensionWeight
   const sum = (of: (dimension: DimensionScore) => number): number =>
     dimensions.reduce((total, dimension) => total + of(dimension), 0);
   const weight = sum(({ dimension }) => weightOf(dimension));
+  const times = dimensions.map(({ bucket_at }) => bucket_at);
   return {
     score: weight === 0 ? 0 : Math.min(1, sum(({ dimension, score }) => score * weightOf(dimension)) / weight),
     test_count: sum(({ test_count }) => test_count),
-    bucket_at:
-      dimensions
-        .map(({ bucket_at }) => bucket_at)
-        .sort()
-        .at(-1) ?? null,
+    bucket_at: times.sort().at(-1) ?? null,
   };
 }

@@ -38,16 +38,12 @@ export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: 
 }
 
 /** A page to read, and the seal of its cursors. @throws HttpError */
-function openPage(
-  snapshot: MirrorSnapshot,
-  request: ListRequest,
-  query: ParsedQuery,
-): { readonly page: RequestedPage; readonly seal: CursorSeal } {
+function openPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery) {
   const { cursor, ...parameters } = readParameters(snapshot, request, query);
   requireParent(snapshot, request);
   const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
   const position = cursor === undefined ? null : openCursor(seal, cursor);
-  const page = { ...request, ...parameters, position };
+  const page: RequestedPage = { ...request, ...parameters, position };
   if (position !== null && position.length !== sortsOf(page).length) throw invalidCursor();
   return { page, seal };
 }
@@ -118,10 +114,6 @@ export function getSmallOne(snapshot: MirrorSnapshot, request: ListRequest): Api
 /** Answers a request for a single item. @throws HttpError 404 */
 export function getOne(snapshot: MirrorSnapshot, request: ListRequest): ApiItem {
   requireParent(snapshot, request);
-  return requireOne(snapshot, request);
-}
-
-function requireOne(snapshot: MirrorSnapshot, request: ListRequest): ApiItem {
   const [item] = itemsOf(snapshot, request, snapshot.rows(oneStatement(request)));
   if (item === undefined) throw noItem(request);
   return item;
@@ -131,7 +123,7 @@ const noItem = ({ listing, place }: ListRequest) => notFound(`${listing.names.it
 
 function requireParent(snapshot: MirrorSnapshot, { listing, place, ...request }: ListRequest): void {
   if (listing.parent === undefined) return;
-  requireOne(snapshot, { ...request, listing: listing.parent, place: { ...place, id: null, one: place.id } });
+  getOne(snapshot, { ...request, listing: listing.parent, place: { ...place, id: null, one: place.id } });
 }
 
 function itemsOf(snapshot: MirrorSnapshot, request: ListRequest, rows: readonly SqlRow[]): ApiItem[] {

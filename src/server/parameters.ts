@@ -8,11 +8,6 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 /** A query validated by the listing's schema: values have their types, and defaults are filled in. */
 export type ParsedQuery = Readonly<Record<string, unknown>>;
 
-interface FeedParameters {
-  readonly of: 'synced' | 'deleted';
-  readonly since: Instant;
-}
-
 export interface ListParameters {
   readonly limit: number;
   /** Undefined for the first page. */
@@ -20,7 +15,7 @@ export interface ListParameters {
   readonly order: string;
   readonly descending: boolean;
   readonly filters: Readonly<Record<string, readonly string[]>>;
-  readonly feed: FeedParameters | null;
+  readonly feed: { readonly of: 'synced' | 'deleted'; readonly since: Instant } | null;
   readonly disabled: boolean;
   readonly window: { readonly from: Instant; readonly to: Instant | null } | null;
 }
@@ -58,7 +53,7 @@ export function readFilters(
   return Object.fromEntries(given.map((name) => [name, query[name] as string[]]));
 }
 
-function readFeed(query: ParsedQuery, now: Instant): FeedParameters | null {
+function readFeed(query: ParsedQuery, now: Instant): ListParameters['feed'] {
   const synced = readInstant(query, 'synced_since');
   const deleted = readInstant(query, 'deleted_since');
   if (synced !== null && deleted !== null) {

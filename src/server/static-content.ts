@@ -18,19 +18,13 @@ export const CACHE_FOREVER = { 'cache-control': 'public, max-age=31536000, immut
 /** For all other addresses: caches check each time whether the content has changed. */
 export const REVALIDATE = { 'cache-control': 'no-cache' };
 
-interface PreparedContent {
-  readonly bytes: Buffer;
-  readonly gzipped: Buffer;
-  readonly tag: string;
-}
-
 /** Adds a route for content that is built and compressed once, then sent from memory at almost no cost. */
 export function addStaticContent(
   server: FastifyInstance,
   url: string,
   { type, headers = {}, make }: StaticContent,
 ): void {
-  let content: Promise<PreparedContent> | null = null;
+  let content: ReturnType<typeof prepare> | null = null;
   server.get(url, { schema: { hide: true } }, async (request, reply) => {
     content ??= prepare(make);
     const { bytes, gzipped, tag } = await content;
@@ -43,7 +37,7 @@ export function addStaticContent(
   });
 }
 
-async function prepare(make: StaticContent['make']): Promise<PreparedContent> {
+async function prepare(make: StaticContent['make']) {
   const content = make();
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   const gzipped = await promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION });
