@@ -1,8 +1,8 @@
 import { Registry } from '@prometheus-io/client';
 import { cacheMeasurements } from '../metrics/cache-measurements.ts';
 import { type Measurements, SYNC_TIMES } from '../metrics/measurements.ts';
-import { mirrorHealth } from '../metrics/mirror-health.ts';
 import { addMirrorMetrics } from '../metrics/mirror-metrics.ts';
+import { mirrorHealth } from '../metrics/sync-ages.ts';
 import { readMirrorRows } from './measure-mirror.ts';
 import type { ServedMetrics } from './serve-metrics.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { SYNC_TIMES } from '../metrics/measurements.ts';
-import { mirrorHealth } from '../metrics/mirror-health.ts';
+import { mirrorHealth } from '../metrics/sync-ages.ts';
 import { setDateHeader } from './answer-headers.ts';
 import { httpErrorParts, unprocessable } from './errors.ts';
 import { type MirrorReads, readSnapshotRows } from './mirror-reads.ts';
