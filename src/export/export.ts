@@ -4,7 +4,6 @@ import { droppedParts, type EarlierState, findFiles, manifestOf, pathsOf, sumOfF
 import { createDataFile, type DataFile } from './data-file.ts';
 import { lastNumber, readLogs, shortenLogs, undoneChanges, writeLogs } from './delta/write-logs.ts';
 import { folderError, isFileIntact, isSystemError, readTextOf } from './export-files.ts';
-import type { ExportFolder } from './export-folder.ts';
 import type { ExportWork } from './export-work.ts';
 import { segmentsToWrite } from './join-segments.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
@@ -109,7 +108,10 @@ async function exportEnvironment(
   const surveyed = reader.survey(known);
   await yieldToSignal(work.signal);
   const changed = new Set<SurveyedSegment>();
-  for (const each of surveyed) if (!(await isUnchanged(work.folder, each))) changed.add(each);
+  const { path, files } = work.folder;
+  // A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror.
+  for (const each of surveyed)
+    if (each.file?.changes !== each.changes || !(await isFileIntact(path, each.file, files))) changed.add(each);
   const { kept, segments } = segmentsToWrite(surveyed, changed, work.scope.targetBytes);
   const written = await writeSegments(work, relation, reader, segments);
   return [...kept, ...written].sort(inPlace);
@@ -128,11 +130,6 @@ async function exportNoRows(
   } finally {
     file.abandon();
   }
-}
-
-/** A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror. */
-async function isUnchanged({ path, files }: ExportFolder, { file, changes }: SurveyedSegment): Promise<boolean> {
-  return file !== null && file.changes === changes && (await isFileIntact(path, file, files));
 }
 
 async function writeSegments(

@@ -1,8 +1,7 @@
 import type { Database } from 'better-sqlite3';
 import type { CellRow } from './cell.ts';
 import { historyReader } from './read-history.ts';
-import type { ExportRelation } from './relation.ts';
-import { quotedNames, quoteName } from './relation.ts';
+import { type ExportRelation, quotedNames, quoteName } from './relation.ts';
 import {
   createFingerprint,
   type ExportSegment,
@@ -25,17 +24,13 @@ export function readerOf(connection: Database, relation: ExportRelation, envId: 
 function listReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
   const { name, kind, columns, order, envColumn, changeColumns } = relation;
   const first = order[0] ?? envColumn;
-  const range = ({ from, to }: ExportSegment) => {
+  const select = (names: readonly string[], { from, to }: ExportSegment, end: string): Iterable<CellRow> => {
     const bounds = [...(from === null ? [] : [['>=', from]]), ...(to === null ? [] : [['<', to]])];
-    return {
-      where: [`${quoteName(envColumn)} = ?`, ...bounds.map(([sign]) => `${quoteName(first)} ${sign} ?`)].join(' and '),
-      values: [envId, ...bounds.map(([, bound]) => bound)],
-    };
-  };
-  const select = (names: readonly string[], segment: ExportSegment, end: string): Iterable<CellRow> => {
-    const { where, values } = range(segment);
-    const statement = connection.prepare(`select ${quotedNames(names)} from ${quoteName(name)} where ${where}${end}`);
-    return statement.raw().iterate(...values) as Iterable<CellRow>;
+    const where = [`${quoteName(envColumn)} = ?`, ...bounds.map(([sign]) => `${quoteName(first)} ${sign} ?`)];
+    const statement = connection.prepare(
+      `select ${quotedNames(names)} from ${quoteName(name)} where ${where.join(' and ')}${end}`,
+    );
+    return statement.raw().iterate(envId, ...bounds.map(([, bound]) => bound)) as Iterable<CellRow>;
   };
   const names = columns.map((column) => column.name);
   const at = names.indexOf(first);

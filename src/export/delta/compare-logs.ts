@@ -11,17 +11,14 @@ import { type DeltaTable, deltaTables } from './delta-table.ts';
 export async function unequalLogs(folder: string, manifest: ExportManifest) {
   const unequal: { readonly table: string; readonly reason: string | null }[] = [];
   for (const table of deltaTables(manifest)) {
-    const log = await readWritableLog(folder, table.name).catch(refusalOf);
-    const reason = log instanceof SyncError ? log.message : null;
-    if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: table.name, reason });
+    try {
+      if (!isEqual(table, await readWritableLog(folder, table.name))) unequal.push({ table: table.name, reason: null });
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error;
+      unequal.push({ table: table.name, reason: error.message });
+    }
   }
   return unequal;
-}
-
-/** Why the next export refuses a log. */
-function refusalOf(error: unknown): SyncError {
-  if (error instanceof SyncError) return error;
-  throw error;
 }
 
 function isEqual({ files, metaData }: DeltaTable, snapshot: DeltaSnapshot): boolean {
