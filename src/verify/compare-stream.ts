@@ -62,11 +62,9 @@ export function compareRow(context: StreamContext, key: RowKey, pair: RowPair): 
   const difference = shown === undefined ? extra : differenceOf(stream, existing, shown, depth);
   if (difference === null) return null;
   const verdict = causeOf(stream, pair, refreshTimesOf(context)) ?? 'possible';
-  return mismatchOf(key, difference, {
-    verdict,
-    values: fieldValues(stream, difference, pair),
-    parentIds: parentIdsOf(context, shown?.row ?? existing?.row),
-  });
+  const values = fieldValues(stream, difference, pair);
+  const parentIds = parentIdsOf(context, shown?.row ?? existing?.row);
+  return mismatchOf(key, difference, { verdict, values, parentIds });
 }
 
 export function keysOf({ rows, rejected }: DecodedPage): RowKey[] {

@@ -55,14 +55,11 @@ export function streamNamed(catalogue: readonly Stream[], name: StreamName): Str
 
 type StreamInCatalogue = Pick<StreamContext, 'catalogue' | 'stream'>;
 
-interface ParentStream {
-  /** The field that refers to the parent. */
-  readonly by: string;
-  readonly stream: Stream;
-}
-
-/** The streams whose rows are the parents of a stream's rows; for a marked stream, the one whose rows are marked. */
-export function parentStreamsOf({ catalogue, stream }: StreamInCatalogue): readonly ParentStream[] {
+/**
+ * The streams whose rows are the parents of a stream's rows, each with the field that refers to the parent; for a
+ * marked stream, the one whose rows are marked.
+ */
+export function parentStreamsOf({ catalogue, stream }: StreamInCatalogue): readonly { by: string; stream: Stream }[] {
   const parents = parentsOf(stream).map(({ by, table }) => ({
     by,
     stream: catalogue.find((entry) => entry.table === table && entry.method === 'feed') as Stream,

@@ -9,24 +9,18 @@ export async function explain(context: StreamContext, mismatches: readonly Misma
   const extra = mismatches.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
   const heldBack = await reader.heldRemovals(stream.name, extra);
   const ids = [...new Set(mismatches.flatMap(({ key, parentIds }) => [...key.slice(0, 1), ...parentIds]))];
-  const isFeed = stream.method === 'feed';
-  const changed = isFeed ? await reader.pendingIds('changed', stream.name, ids) : NONE;
+  const changed = new Set(stream.method === 'feed' ? await reader.pendingIds('changed', stream.name, ids) : []);
   const facts = await parentFactsOf(context, ids);
   return mismatches.map((mismatch) => {
     const isHeldBack = mismatch.what === 'extra' && heldBack.has(joinKey(mismatch.key));
-    const known = isHeldBack ? { ...mismatch, heldBack: true as const, verdict: keptVerdict(mismatch) } : mismatch;
+    // Reading the whole list again does not apply a held-back removal (R14).
+    const kept = mismatch.verdict === 'ambiguous' ? 'possible' : mismatch.verdict;
+    const known = isHeldBack ? { ...mismatch, heldBack: true as const, verdict: kept } : mismatch;
     if (known.verdict !== 'possible' || known.why !== null) return known;
     if (changed.has(known.key[0] ?? '')) return { ...known, verdict: 'changed' };
     const isBrought = known.parentIds.some((parent) => isReadAgain(context, known, { parent, facts }));
     return isBrought ? { ...known, verdict: 'ambiguous' } : known;
   });
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-/** Reading the whole list again does not apply a held-back removal (R14). */
-function keptVerdict({ verdict }: Mismatch): Mismatch['verdict'] {
-  return verdict === 'ambiguous' ? 'possible' : verdict;
 }
 
 /** What is known of the parents, as sets of their ids. */
@@ -57,20 +51,16 @@ async function parentFactsOf(context: StreamContext, ids: readonly string[]): Pr
   for (const parent of new Set(parentStreamsOf(context).map((each) => each.stream))) {
     for (const what of ['deleted', 'changed', 'asked'] as const)
       for (const id of await reader.pendingIds(what, parent.name, ids)) facts[what].add(id);
-    const existing = await reader.existing(
-      parent,
-      ids.map((id) => [id]),
+    const parentKeys = ids.map((id) => [id]);
+    const existing = await reader.existing(parent, parentKeys);
+    const above = new Map(
+      [...existing].map(([id, { row }]) => [id, parentIdsOf({ catalogue, stream: parent }, row)] as const),
     );
-    const rows = [...existing].map(([id, { row }]) => ({
-      id,
-      row,
-      above: parentIdsOf({ catalogue, stream: parent }, row),
-    }));
-    const marked = await reader.marked(parent.name, [...new Set(rows.flatMap(({ above }) => above))]);
-    for (const { id, row, above } of rows) {
+    const marked = await reader.marked(parent.name, [...new Set([...above.values()].flat())]);
+    for (const [id, { row }] of existing) {
       if (isLive(row)) facts.live.add(id);
       const isLater = [row['synced_at'], row['deleted_at']].some((at) => watermark && String(at ?? '') >= watermark);
-      if (isLater || above.some((each) => marked.has(each))) facts.followed.add(id);
+      if (isLater || above.get(id)?.some((each) => marked.has(each))) facts.followed.add(id);
     }
   }
   return facts;

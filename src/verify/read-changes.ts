@@ -8,9 +8,8 @@ import { readList } from './read-list.ts';
 
 /** The feeds that report changes of a stream's rows: its own, and those of the rows' parents. */
 function feedsAbout({ catalogue, stream }: Pick<StreamContext, 'catalogue' | 'stream'>): ReadonlySet<Stream> {
-  const above = parentStreamsOf({ catalogue, stream }).flatMap((parent) => [
-    ...feedsAbout({ catalogue, stream: parent.stream }),
-  ]);
+  const parents = parentStreamsOf({ catalogue, stream }).map((parent) => parent.stream);
+  const above = parents.flatMap((parent) => [...feedsAbout({ catalogue, stream: parent })]);
   return new Set([...(stream.method === 'feed' ? [stream] : []), ...above]);
 }
 
@@ -39,16 +38,13 @@ async function readFeeds(feed: StreamContext, since: Instant | null): Promise<vo
   if (since === null || isOutOfLookback(since, feed.context())) return;
   for (const parameter of ['synced_since', 'deleted_since']) {
     const tombstones = parameter === 'deleted_since';
-    await readList(
-      feed,
-      { [parameter]: since },
-      {
-        async onPage({ items }) {
-          const { rows } = decodePage(feed.stream, items, { tombstones, ...feed.context() });
-          await recordChanges(feed, await withoutOutdated(feed, rows));
-        },
+    const query = { [parameter]: since };
+    await readList(feed, query, {
+      async onPage({ items }) {
+        const { rows } = decodePage(feed.stream, items, { tombstones, ...feed.context() });
+        await recordChanges(feed, await withoutOutdated(feed, rows));
       },
-    );
+    });
   }
 }
 
@@ -57,12 +53,10 @@ async function recordChanges({ stream, reader }: StreamContext, rows: readonly D
   const { changed, deleted, marks } = changesAhead(stream, rows, await reader.existing(stream, keys));
   await reader.recordPending('changed', stream.name, changed);
   await reader.recordPending('deleted', stream.name, deleted);
-  for (const [name, of] of Map.groupBy(marks, (mark) => mark.stream))
-    await reader.recordPending(
-      'marked',
-      name,
-      of.map(({ id }) => id),
-    );
+  for (const [name, own] of Map.groupBy(marks, (mark) => mark.stream)) {
+    const ids = own.map(({ id }) => id);
+    await reader.recordPending('marked', name, ids);
+  }
 }
 
 /** Drops tombstones that are older than the row in the upserts feed: a sync does not apply them (R10). */
@@ -74,9 +68,7 @@ async function withoutOutdated(
     deletedAt === null && typeof row['synced_at'] === 'string' ? [{ id: joinKey(key), at: row['synced_at'] }] : [],
   );
   if (changedAt.length > 0) await reader.recordFeedTime(stream.name, changedAt);
-  const times = await reader.feedTimes(
-    stream.name,
-    rows.flatMap(({ key, deletedAt }) => (deletedAt === null ? [] : [joinKey(key)])),
-  );
+  const deleted = rows.flatMap(({ key, deletedAt }) => (deletedAt === null ? [] : [joinKey(key)]));
+  const times = await reader.feedTimes(stream.name, deleted);
   return rows.filter(({ key, deletedAt }) => deletedAt === null || (times.get(joinKey(key)) ?? '') <= deletedAt);
 }

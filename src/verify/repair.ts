@@ -50,11 +50,8 @@ export async function repair(
     for (const { id } of environments) {
       const destination = mirror.destination(id, run);
       const work = { catalogue, source, destination, options, run, counter, notRepaired };
-      await repairEnvironment(
-        work,
-        verifications.filter(({ streamContext }) => streamContext.environment.id === id),
-        (before, repaired) => after.set(before, repaired),
-      );
+      const own = verifications.filter(({ streamContext }) => streamContext.environment.id === id);
+      await repairEnvironment(work, own, (before, repaired) => after.set(before, repaired));
     }
     const envIds = environments.map(({ id }) => id);
     await renewDays({ mirror, signal }, { id: run }, envIds);

@@ -58,12 +58,8 @@ export async function verifyMirror(ports: VerifyPorts, options: VerifyRunOptions
   const nothing = { depth, environments: [], reconciled: null, mirroredEnvironments, verifications: [], error: null };
   try {
     const items = await ports.source.environments();
-    const reconciled = reconcile(
-      items,
-      mirroredEnvironments,
-      ports.source.times().serverTime ?? ports.clock(),
-      options.limits,
-    );
+    const now = ports.source.times().serverTime ?? ports.clock();
+    const reconciled = reconcile(items, mirroredEnvironments, now, options.limits);
     const environments = chooseEnvironments(reconciled.listed, options.environments);
     const contexts: EnvironmentContext[] = [];
     for (const environment of environments)
