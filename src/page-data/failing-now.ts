@@ -51,10 +51,8 @@ interface RankedSubTest extends SubTestKey, Pick<FailingSubTest, 'test_name' | '
 
 function findFailing(scope: PageScope): readonly RankedSubTest[] {
   // The view alone would look up the results of every test, not only those that fail.
-  const tests = selectTexts(
-    scope,
-    `select distinct test_id from latest_test_executions where env_id = @env and status in ${FAILING}`,
-  );
+  const failing = `select distinct test_id from latest_test_executions where env_id = @env and status in ${FAILING}`;
+  const tests = selectTexts(scope, failing);
   const sql = `select test_id, coalesce(test_name, '') as test_name, sub_test_unique_id, status, severity, asset_id
     from failing_tests where ${seen(scope, 'asset_id')} and test_id in ${selectValues('tests')}`;
   return selectRows<RankedSubTest>(scope, sql, { tests });

@@ -5,8 +5,6 @@ import type { FastifyInstance } from 'fastify';
 import { PAGE_POLICY } from './answer-headers.ts';
 import { addStaticContent, CACHE_FOREVER, REVALIDATE } from './static-content.ts';
 
-const TITLE = 'Data observability read API';
-
 /** The page exchanges data only with its own host. Swagger UI sets styles on its elements. */
 const CONTENT_POLICY = {
   'content-security-policy': `default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; ${PAGE_POLICY}`,
@@ -27,7 +25,7 @@ export function addDocsPage(server: FastifyInstance): void {
     headers: { ...CONTENT_POLICY, ...REVALIDATE },
     make: () => `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>${TITLE}</title>
+<head><meta charset="utf-8"><title>Data observability read API</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="${style}"></head>
 <body><div id="docs"></div><script src="${bundle}"></script><script src="${start}"></script></body>
 </html>
