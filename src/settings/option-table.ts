@@ -24,7 +24,7 @@ export interface OptionEntry {
   readonly describe: string;
 }
 
-const A_DAY = 86_400;
+export const DAY_SECONDS = 86_400;
 const PORTS = { min: 0, max: 65_535 } as const;
 
 /**
@@ -74,7 +74,7 @@ export const OPTIONS = {
   overlap: {
     type: 'number',
     default: 3600,
-    range: { min: 0, max: 30 * A_DAY },
+    range: { min: 0, max: 30 * DAY_SECONDS },
     describe: 'seconds by which each read of changes overlaps the previous one',
   },
   history: {
@@ -100,19 +100,19 @@ export const OPTIONS = {
   timeout: {
     type: 'number',
     default: 60,
-    range: { min: 0.001, max: A_DAY, whole: false },
+    range: { min: 0.001, max: DAY_SECONDS, whole: false },
     describe: 'seconds until a request times out',
   },
   statementTimeout: {
     type: 'number',
     default: 600,
-    range: { min: 0, max: A_DAY, whole: false },
+    range: { min: 0, max: DAY_SECONDS, whole: false },
     describe: 'seconds that the statement may take in PostgreSQL; 0: no limit, as in a file',
   },
   maxWait: {
     type: 'number',
     default: 900,
-    range: { min: 0, max: 7 * A_DAY, whole: false },
+    range: { min: 0, max: 7 * DAY_SECONDS, whole: false },
     describe: 'seconds that a run waits for quota; one that would wait longer ends (exit 1) and says when to try again',
   },
   maxRequests: {
@@ -173,7 +173,7 @@ export const OPTIONS = {
   delay: {
     type: 'number',
     default: 600,
-    range: { min: 0, max: 7 * A_DAY },
+    range: { min: 0, max: 7 * DAY_SECONDS },
     describe: 'seconds to wait after the time of an environment’s own cron expression, because the service syncs first',
   },
   schema: {

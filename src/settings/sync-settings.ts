@@ -12,7 +12,7 @@ import type { CatalogueEntry } from '../streams/entry.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
 import { alertSettings } from './alert-settings.ts';
 import { flagOf, OptionError, readChoice, readDuration, readNumber, readOption } from './option-error.ts';
-import { OPTIONS, type RETENTION_OPTIONS } from './option-table.ts';
+import { DAY_SECONDS, OPTIONS, type RETENTION_OPTIONS } from './option-table.ts';
 import type { NumberOption, ProgressOptions, SyncOptions } from './options.ts';
 import { readCertificates } from './read-certificates.ts';
 import { readToken } from './token.ts';
@@ -102,8 +102,6 @@ export function clock(): Instant {
 
 type RetentionOption = (typeof RETENTION_OPTIONS)[number];
 
-const A_DAY = 86_400;
-
 /** What is pruned must be older than what the service still shows, or the next read would bring it back. */
 const [LEAST_SCORE_DAYS, LEAST_EXECUTION_DAYS] = [SCORE_DAYS + 1, LOOKBACK_DAYS];
 
@@ -122,6 +120,6 @@ const OFF = 'off';
 function readDays(name: RetentionOption, given: string, leastDays: number): number | null {
   if (given === OFF) return null;
   const seconds = durationSeconds(given);
-  if (seconds !== null && seconds >= leastDays * A_DAY) return Math.floor(seconds / A_DAY);
+  if (seconds !== null && seconds >= leastDays * DAY_SECONDS) return Math.floor(seconds / DAY_SECONDS);
   throw new OptionError(name, `--${flagOf(name)} needs at least ${leastDays} days, such as 120d, or off`);
 }
