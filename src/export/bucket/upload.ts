@@ -47,22 +47,18 @@ export async function upload(
       ? new SyncError(error.recovery, `${error.message}${complete}`, { cause: error })
       : error;
   }
-  return removeAll(plan.removals);
-
-  async function removeAll(steps: readonly (readonly string[])[]): Promise<string[]> {
-    try {
-      for (const paths of steps) {
-        await writer.refuseOverlap();
-        await atOnce(concurrency, paths, async (path) => {
-          await yieldToSignal(signal);
-          await store.remove(path);
-        });
-      }
-      return [];
-    } catch (error) {
-      if (!(error instanceof SyncError) || error instanceof ObjectConflict || error.recovery === 'signal') throw error;
-      return [`old objects cannot be removed: ${error.message}`];
+  try {
+    for (const paths of plan.removals) {
+      await writer.refuseOverlap();
+      await atOnce(concurrency, paths, async (path) => {
+        await yieldToSignal(signal);
+        await store.remove(path);
+      });
     }
+    return [];
+  } catch (error) {
+    if (!(error instanceof SyncError) || error instanceof ObjectConflict || error.recovery === 'signal') throw error;
+    return [`old objects cannot be removed: ${error.message}`];
   }
 }
 
