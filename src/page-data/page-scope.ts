@@ -36,7 +36,6 @@ export const seen = ({ limit }: PageScope, asset: string, env = 'env_id'): strin
 /** Values by the name of their parameter. A list is the parameter of `selectValues`. */
 export type ScopedValues = Readonly<Record<string, string | number | readonly (string | null)[]>>;
 
-/** A statement with these values. */
 export function bind(sql: string, values: ScopedValues = {}): SqlStatement {
   const texts = Object.entries(values).map(([name, value]) => [
     name,
@@ -53,7 +52,6 @@ function statementIn({ env, limit }: PageScope, sql: string, values: ScopedValue
 export const selectRows = <Row = SqlRow>(scope: PageScope, sql: string, values: ScopedValues = {}): readonly Row[] =>
   scope.reads.rows<Row>(statementIn(scope, sql, values));
 
-/** The rows of a statement with one text column. */
 export const selectTexts = (scope: PageScope, sql: string, values: ScopedValues = {}): readonly (string | null)[] =>
   scope.reads.texts(statementIn(scope, sql, values));
 

@@ -88,7 +88,6 @@ function groupOf(name: string | null, sums: GroupSums): TrendGroup {
   };
 }
 
-/** Counts the runs of the days. */
 function sumRuns(scope: PageScope, days: readonly string[], ofTest: GroupsOfTest): void {
   const placeAt = placesOf(days);
   for (const [test, runs] of runsSince(scope, days[0] ?? '')) {

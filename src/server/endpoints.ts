@@ -47,7 +47,6 @@ export interface ApiEndpoint {
   respondLightly?(snapshot: MirrorSnapshot, context: RequestContext): object | string | null;
 }
 
-/** The endpoints of the read API. */
 export function readEndpoints(): ApiEndpoint[] {
   return [
     ENVIRONMENTS_ENDPOINT,

@@ -80,7 +80,6 @@ function damageErrors(ofReplica: boolean) {
   };
 }
 
-/** The rows of each statement, from one state of the mirror. */
 export function readSnapshotRows<Statements extends Readonly<Record<string, string>>>(
   view: MirrorSnapshot,
   statements: Statements,

@@ -130,7 +130,6 @@ const TOMBSTONE: JsonSchema = { ...nullable(INSTANT), description: 'Only in the 
 
 export const pageName = (item: string): string => `${item}Page`;
 
-/** The envelope of a list. */
 export function pageSchema(item: string): JsonSchema {
   return {
     $id: pageName(item),
@@ -166,7 +165,6 @@ export function querySchema(listing: CollectionListing): JsonSchema {
   });
 }
 
-/** A query that has only array filters. */
 export function filterSchema(filters: ArrayFilters): JsonSchema {
   return queryOf(filterProperties(filters));
 }

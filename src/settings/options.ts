@@ -34,7 +34,6 @@ export type OptionsNamed<Name extends keyof OptionTable> = {
   readonly [Each in Name]?: OptionValue<OptionTable[Each]> | undefined;
 };
 
-/** Where the mirror is. */
 export type MirrorOptions = OptionsNamed<'db' | 'dbFile'>;
 
 /** How a program stops a call, and follows it. */

@@ -126,7 +126,6 @@ async function repairStream(
   if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
 }
 
-/** Reads one stream by the sync's own loop. */
 async function readByLoop(work: RepairWork, streamContext: StreamContext): Promise<void> {
   const { destination, counter } = work;
   const { environment, stream, source, continueOrStop } = streamContext;
