@@ -39,15 +39,11 @@ export async function compareCounts(tables: StreamContext, verification: StreamV
   return all;
 }
 
-/** The source's numbers. */
-interface TableCount {
-  readonly shown: number;
-  /** The smallest groups whose numbers differ from the mirror's. */
-  readonly differing: readonly TableFilter[];
-}
-
-/** Null if the source does not count, or stops counting before the groups are found (R15). */
-async function countTables(tables: StreamContext): Promise<TableCount | null> {
+/**
+ * The source's number, and the smallest groups whose numbers differ from the mirror's. Null if the source does not
+ * count, or stops counting before the groups are found (R15).
+ */
+async function countTables(tables: StreamContext): Promise<{ shown: number; differing: TableFilter[] } | null> {
   try {
     const shown = await count(tables, {});
     const inMirror = await tables.reader.count(tables.stream);
