@@ -129,7 +129,7 @@ const prunedRuns = ({ relation }: BiDialect): string => `(
   )`;
 
 /**
- * The day of the newest score that the first read found; soon after midnight, that may be the day before. A dimension
+ * The day of the newest score before the first read; soon after midnight, that may be the day before. A dimension
  * without newer results keeps its last score, so the first read also has some of days of which the mirror knows nothing
  * else. If all are later than the mirror's clock, it is the day of the read.
  */

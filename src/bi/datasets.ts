@@ -173,7 +173,7 @@ where ${whereListed(d, 'h')}`,
   },
   health_daily: {
     title: 'Health by day',
-    description: 'The last score of each day, per asset and dimension, from the newest score of the first read on.',
+    description: 'The last score of each day, per asset and dimension, from the newest score before the first read on.',
     time: 'day',
     select: {
       ...scopeOf('h', 'a'),

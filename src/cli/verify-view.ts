@@ -1,6 +1,6 @@
 import type { VerifyEvent } from '../api/verify-mirror.ts';
 import { counted } from '../core/counted.ts';
-import type { FieldValues } from '../verify/field-values.ts';
+import { type FieldValues, shortenPair } from '../verify/field-values.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { waitText } from './progress-state.ts';
@@ -102,22 +102,28 @@ function groupByStream(findings: readonly VerifyFinding[]): string[] {
 
 function line({ what, key, fields, values, why, repaired }: VerifyFinding): string {
   const id = Object.values(key).join(' → ');
-  const differing = fields.length === 0 ? '' : `: ${fields.map((name) => fieldText(name, values[name])).join(', ')}`;
+  const differing = fields.length === 0 ? '' : `: ${fields.map((name) => fieldText(name, values)).join(', ')}`;
   const reason = repaired ? ' (repaired)' : why === null ? '' : ` (${why})`;
   return `  ${what}${id === '' ? '' : ` ${id}`}${differing}${reason}`;
 }
 
 /** `name "orders" → "refunds"`: what the mirror has, and what the source has. */
-function fieldText(name: string, values: FieldValues | undefined): string {
-  if (values === undefined) return name;
-  const [mirror, source] = [values.mirror, values.source].map((value) => cut(JSON.stringify(value)));
-  return `${name} ${mirror} → ${source}`;
+function fieldText(name: string, values: VerifyFinding['values']): string {
+  const found = values.find(({ field }) => field === name);
+  if (found === undefined) return name;
+  return `${name} ${shortenPair([valueText(found.mirror), valueText(found.source)], MAX_VALUE_CHARACTERS).join(' → ')}`;
 }
 
 const MAX_VALUE_CHARACTERS = 60;
 
-const cut = (text: string): string =>
-  text.length <= MAX_VALUE_CHARACTERS ? text : `${text.slice(0, MAX_VALUE_CHARACTERS - 1)}…`;
+/** Texts of a report are printable already, so nothing is escaped. */
+function valueText(value: FieldValues['mirror']): string {
+  if (typeof value === 'string') return `"${value}"`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `(${Object.entries(value)
+    .map(([name, each]) => `${name} ${valueText(each)}`)
+    .join(', ')})`;
+}
 
 function underHeading(heading: string, findings: readonly VerifyFinding[]): string[] {
   return findings.length === 0 ? [] : [heading, ...groupByStream(findings).map((text) => `  ${text}`)];

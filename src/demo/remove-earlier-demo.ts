@@ -41,7 +41,10 @@ function refuseOther(db: string): void {
   }
 }
 
-/** A program that has it open would keep a deleted file. SQLite leaves WAL mode only if no other connection is open. */
+/**
+ * A program that has it open would go on with a deleted file. SQLite leaves WAL mode only if no other connection is
+ * open.
+ */
 function refuseOpen(db: string): void {
   const connection = new Database(db, { timeout: 200 });
   try {

@@ -50,7 +50,10 @@ export interface ApiEndpoint {
 export function readEndpoints(): ApiEndpoint[] {
   return [
     ENVIRONMENTS_ENDPOINT,
-    ...LISTINGS.flatMap((listing) => [listEndpoint(listing), ...(listing.one ? [oneEndpoint(listing)] : [])]),
+    ...LISTINGS.flatMap((listing) => [
+      listEndpoint(listing),
+      ...(listing.one ? [oneEndpoint(listing, listing.one)] : []),
+    ]),
     AGGREGATE_ENDPOINT,
   ];
 }
@@ -97,10 +100,10 @@ function listEndpoint(listing: CollectionListing): ApiEndpoint {
   };
 }
 
-function oneEndpoint(listing: CollectionListing): ApiEndpoint {
-  const { entry, one, names } = listing;
+function oneEndpoint(listing: CollectionListing, { parameter }: NonNullable<CollectionListing['one']>): ApiEndpoint {
+  const { entry, names } = listing;
   return {
-    path: [...pathOf(listing), `:${one?.parameter}`],
+    path: [...pathOf(listing), `:${parameter}`],
     operationId: `get${pascal(names.one)}`,
     summary: `Get ${/^[aeiou]/i.test(names.one) ? 'an' : 'a'} ${names.one}`,
     tag: names.tag,

@@ -1,49 +1,81 @@
 import type { ExistingRow, RowDifference } from '../core/decide/difference.ts';
+import { sameField } from '../core/decide/newest-wins.ts';
 import type { RowPair } from '../core/decide/pending.ts';
-import type { ColumnValue, Row, Stream } from '../core/stream.ts';
+import type { ChildTable, ColumnValue, Row, Stream } from '../core/stream.ts';
 
 type FieldValue = ColumnValue | Row;
 
-/** What both sides have in a field: its value, or a whole child row; null for none. Texts are cut at 200 characters. */
+/** What both sides have in a field: a value, or what differs in a child row; null for no value or no such row. */
 export interface FieldValues {
+  readonly field: string;
   readonly mirror: FieldValue;
   readonly source: FieldValue;
 }
 
-/** Both values of each field in which a row of a stream differs. */
+/** Both values of each field in which a row of a stream differs. Long texts are cut. */
 export function fieldValues(
-  stream: Stream,
+  { childTables = [] }: Stream,
   { fields }: RowDifference,
   { existing, shown }: RowPair,
-): Record<string, FieldValues> {
-  const [mirror, source] = [existing, shown].map((side) => (side === undefined ? {} : withChildRows(stream, side)));
-  return valuesByField(fields, mirror ?? {}, source ?? {});
+): FieldValues[] {
+  const children = new Map(childTables.flatMap((table, i) => childValues(table, existing?.parts[i], shown?.parts[i])));
+  return fields.map((field) => {
+    const [mirror, source] = children.get(field) ?? [existing?.row[field] ?? null, shown?.row[field] ?? null];
+    return shortenedValues(field, mirror, source);
+  });
 }
 
-export function valuesByField(
-  fields: readonly string[],
-  mirror: Readonly<Record<string, FieldValue>>,
-  source: Readonly<Record<string, FieldValue>>,
-): Record<string, FieldValues> {
-  const pairs = fields.map((name) => [name, { mirror: cut(mirror[name]), source: cut(source[name]) }] as const);
-  return Object.fromEntries(pairs);
+export function shortenedValues(field: string, mirror: FieldValue, source: FieldValue): FieldValues {
+  if (typeof mirror !== 'string' || typeof source !== 'string')
+    return { field, mirror: shortened(mirror), source: shortened(source) };
+  const [own, other] = shortenPair([mirror, source], MAX_CHARACTERS);
+  return { field, mirror: own, source: other };
 }
 
-/** A row with its child rows, under the names that `RowDifference` gives their fields. */
-function withChildRows({ childTables = [] }: Stream, { row, parts }: Pick<ExistingRow, 'row' | 'parts'>) {
-  const childRows = childTables.flatMap(({ each, key, fields }, i) =>
-    (parts[i] ?? []).map((child): [string, Row] => [
-      `${each}.${child[key.at(-1) ?? '']}`,
-      Object.fromEntries(Object.keys(fields).map((name) => [name, child[name] ?? null])),
-    ]),
-  );
-  return { ...row, ...Object.fromEntries(childRows) };
+/** The child rows of both sides, under the names that `RowDifference` gives their fields. */
+function childValues(
+  { each, key, fields }: ChildTable,
+  held: ExistingRow['parts'][number] = [],
+  shown: ExistingRow['parts'][number] = [],
+): [string, readonly [FieldValue, FieldValue]][] {
+  const own = key.at(-1) ?? '';
+  const members = [...Object.keys(fields), 'extra'].filter((name) => name !== own);
+  const [before, after] = [held, shown].map((rows) => new Map(rows.map((row) => [String(row[own]), row])));
+  return [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].map((name) => {
+    const [mirror, source] = [before?.get(name), after?.get(name)];
+    const differing = members.filter((member) => !sameField(fields, member, mirror ?? {}, source ?? {}));
+    const valuesIn = (row: Row | undefined): FieldValue =>
+      row === undefined ? null : Object.fromEntries(differing.map((member) => [member, row[member] ?? null]));
+    return [`${each}.${name}`, [valuesIn(mirror), valuesIn(source)]];
+  });
 }
 
-/** A report may list 20,000 rows, and a field may have a megabyte. */
+/** A field may have a megabyte. */
 const MAX_CHARACTERS = 200;
 
-function cut(value: FieldValue | undefined): FieldValue {
-  if (typeof value !== 'string' || value.length <= MAX_CHARACTERS) return value ?? null;
-  return `${value.slice(0, MAX_CHARACTERS - 1)}…`;
+const shortened = (value: FieldValue): FieldValue =>
+  typeof value === 'string' ? (shortenPair([value, ''], MAX_CHARACTERS)[0] ?? '') : value;
+
+/** How much of what two texts share stays before their first difference. */
+const SHARED_CHARACTERS = 20;
+
+function firstDifference(a: string, b: string): number {
+  const [own, other] = [Buffer.from(a, 'utf16le'), Buffer.from(b, 'utf16le')];
+  const at = own.findIndex((byte, i) => byte !== other[i]);
+  return at === -1 ? a.length : Math.floor(at / 2);
+}
+
+/** Cuts two texts so that both show where they first differ. */
+export function shortenPair(texts: readonly [string, string], maxCharacters: number): [string, string] {
+  const [a, b] = texts;
+  const shared = firstDifference(a, b);
+  const isLong = a.length > maxCharacters || b.length > maxCharacters;
+  const start = isLong && shared > 2 * SHARED_CHARACTERS ? shared - SHARED_CHARACTERS : 0;
+  const cut = (text: string): string => {
+    const [before, end] = [start === 0 ? '' : '…', start + maxCharacters];
+    const part = text.length > end ? `${text.slice(start, end - 1)}…` : text.slice(start);
+    // A copy: a slice would keep the whole text in memory. It also replaces half of a pair (R19).
+    return before + Buffer.from(part).toString();
+  };
+  return [cut(a), cut(b)];
 }

@@ -20,7 +20,7 @@ export interface Mismatch extends RowDifference {
   /** Ids of the rows that it belongs to. */
   readonly parentIds: readonly string[];
   /** Both values of the fields that differ. */
-  readonly values: Readonly<Record<string, FieldValues>>;
+  readonly values: readonly FieldValues[];
   readonly verdict: MismatchVerdict;
   /** The reason, if the verdict does not tell it. */
   readonly why: string | null;
@@ -29,7 +29,7 @@ export interface Mismatch extends RowDifference {
 }
 
 export function mismatchOf(key: RowKey, difference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
-  return { parentIds: [], values: {}, verdict: 'possible', why: null, ...known, ...difference, key };
+  return { parentIds: [], values: [], verdict: 'possible', why: null, ...known, ...difference, key };
 }
 
 /** A row that the mirror cannot store (R20). */
@@ -68,6 +68,8 @@ export interface MismatchList {
 }
 
 const MAX_LISTED = 20_000;
+/** Values take more memory than keys. */
+const MAX_WITH_VALUES = 1000;
 
 export function createMismatchList(): MismatchList {
   return { listed: new Map(), unlisted: { missing: 0, extra: 0, unequal: 0 } };
@@ -75,7 +77,8 @@ export function createMismatchList(): MismatchList {
 
 export function addMismatch({ listed, unlisted }: MismatchList, mismatch: Mismatch): void {
   const key = mismatch.key.length > 0 ? joinKey(mismatch.key) : `no key ${listed.size}`;
-  if (listed.size < MAX_LISTED || listed.has(key)) listed.set(key, mismatch);
+  const shown = listed.size < MAX_WITH_VALUES || listed.has(key) ? mismatch : { ...mismatch, values: [] };
+  if (listed.size < MAX_LISTED || listed.has(key)) listed.set(key, shown);
   else unlisted[mismatch.what] += 1;
 }
 

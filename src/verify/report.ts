@@ -1,7 +1,7 @@
 import type { RecoveryKind } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Row } from '../core/stream.ts';
-import { valuesByField } from './field-values.ts';
+import { shortenedValues } from './field-values.ts';
 import { countUnlisted, isConfirmed, isPending, type Mismatch, PENDING_REASONS, whyOf } from './mismatch.ts';
 import type { RepairResult } from './repair.ts';
 import { mismatchesOf, type StreamVerification } from './stream-verification.ts';
@@ -114,7 +114,7 @@ function unsynced(verified: StreamVerification): VerifyFinding {
     what: 'unsynced',
     key: {},
     fields: [],
-    values: {},
+    values: [],
     why: 'never synced to its end: run `obsync sync`',
     repaired: false,
   };
@@ -152,7 +152,7 @@ function environmentFinding({ id, name }: ListedEnvironment, row: Row, mirrored:
     what: 'unequal',
     key: { id },
     fields,
-    values: valuesByField(fields, mirrored, row),
+    values: fields.map((field) => shortenedValues(field, mirrored[field] ?? null, row[field] ?? null)),
     why: 'the next sync corrects it',
     repaired: false,
   };

@@ -16,7 +16,7 @@ export interface VerifyFinding<Name extends StreamName = StreamName> {
   /** The fields in which an unequal row differs. */
   readonly fields: readonly string[];
   /** What both sides have in these fields. */
-  readonly values: Readonly<Record<string, FieldValues>>;
+  readonly values: readonly FieldValues[];
   readonly why: string | null;
   /** With `--repair`: whether both sides are equal now. */
   readonly repaired: boolean;

@@ -118,43 +118,47 @@ async function simulate(after: number) {
 const initial = (): ModelResult[] =>
   SUB_TESTS.map((key) => ({ key, test: key.slice(0, 1), status: 'PASS', evidence: 'x' }));
 
-test('a crash at any statement of a commit or of a delivery loses nothing: the channel receives what the model tells', async () => {
-  const steps = fc.array(
-    fc.record({
-      results: fc.tuple(...SUB_TESTS.map(() => fc.option(fc.constantFrom('PASS', 'FAIL', 'WARN', 'SKIPPED')))),
-      crashAt: fc.option(fc.nat(40)),
-      sending: fc.option(
-        fc.record({ crashAt: fc.option(fc.nat(6)), accepted: fc.array(fc.boolean(), { maxLength: 4 }) }),
-      ),
-    }),
-    { maxLength: 6 },
-  );
-  const property = fc.asyncProperty(steps, fc.integer({ min: 1, max: 2 }), async (history, after) => {
-    const [real, model] = [await simulate(after), alertModel(after)];
-    let latest = initial();
-    const round = async (crashAt: number | null): Promise<void> => {
-      await real.stage(latest);
-      // After a crash the next run ends the same round.
-      if (!(await real.commit(crashAt))) expect(await real.commit(null)).toBe(true);
-      model.observe(latest);
-    };
-    await round(null);
-    for (const [i, { results, crashAt, sending }] of history.entries()) {
-      latest = latest.map((result, n) => {
-        const status = results[n] ?? null;
-        return status === null ? result : { ...result, status, evidence: `x${i}` };
-      });
-      await round(crashAt);
-      const accepted = sending?.accepted.values();
-      if (sending !== null) await real.send(sending.crashAt, () => accepted?.next().value ?? true);
-    }
-    latest = latest.map((result) => ({ ...result, status: 'PASS', evidence: 'last' }));
-    await round(null);
-    await real.send(null, () => true);
-    expect(byTest(distinctMessages(real.received))).toEqual(byTest(model.told));
-  });
-  await fc.assert(property, { seed: SEED, numRuns: RUNS });
-}, TIMEOUT_MS);
+test(
+  'a crash at any statement of a commit or of a delivery loses nothing: the channel receives what the model tells',
+  async () => {
+    const steps = fc.array(
+      fc.record({
+        results: fc.tuple(...SUB_TESTS.map(() => fc.option(fc.constantFrom('PASS', 'FAIL', 'WARN', 'SKIPPED')))),
+        crashAt: fc.option(fc.nat(40)),
+        sending: fc.option(
+          fc.record({ crashAt: fc.option(fc.nat(6)), accepted: fc.array(fc.boolean(), { maxLength: 4 }) }),
+        ),
+      }),
+      { maxLength: 6 },
+    );
+    const property = fc.asyncProperty(steps, fc.integer({ min: 1, max: 2 }), async (history, after) => {
+      const [real, model] = [await simulate(after), alertModel(after)];
+      let latest = initial();
+      const round = async (crashAt: number | null): Promise<void> => {
+        await real.stage(latest);
+        // After a crash the next run ends the same round.
+        if (!(await real.commit(crashAt))) expect(await real.commit(null)).toBe(true);
+        model.observe(latest);
+      };
+      await round(null);
+      for (const [i, { results, crashAt, sending }] of history.entries()) {
+        latest = latest.map((result, n) => {
+          const status = results[n] ?? null;
+          return status === null ? result : { ...result, status, evidence: `x${i}` };
+        });
+        await round(crashAt);
+        const accepted = sending?.accepted.values();
+        if (sending !== null) await real.send(sending.crashAt, () => accepted?.next().value ?? true);
+      }
+      latest = latest.map((result) => ({ ...result, status: 'PASS', evidence: 'last' }));
+      await round(null);
+      await real.send(null, () => true);
+      expect(byTest(distinctMessages(real.received))).toEqual(byTest(model.told));
+    });
+    await fc.assert(property, { seed: SEED, numRuns: RUNS });
+  },
+  TIMEOUT_MS,
+);
 
 test('a commit that decides alerts is undone as a whole, whichever of its statements fails', async () => {
   const failing = initial().map((result) => ({ ...result, status: 'FAIL', evidence: 'y' }));

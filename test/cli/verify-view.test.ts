@@ -46,7 +46,7 @@ const finding = (what: VerifyFinding['what'], why: string | null = null): Verify
   what,
   key: what === 'unsynced' ? {} : { id: 'a1.x' },
   fields: [],
-  values: {},
+  values: [],
   why,
   repaired: false,
 });
@@ -63,14 +63,16 @@ test('the report of verify fits 80 columns and lists what is not equal', () => {
 });
 
 test('the report of verify shows both values of each field that differs, long ones cut', () => {
-  const values = {
-    name: { mirror: 'orders', source: 'line\nbreak' },
-    'dimensions.freshness': { mirror: null, source: { score: 0.5 } },
-    description: { mirror: 'x'.repeat(70), source: null },
-  };
-  const unequal = { ...finding('unequal'), fields: Object.keys(values), values };
+  const [long, other] = ['x'.repeat(70), `${'x'.repeat(69)}y`];
+  const values = [
+    { field: 'name', mirror: 'orders', source: 'refunds' },
+    { field: 'dimensions.freshness', mirror: null, source: { score: 0.5, extra: null } },
+    { field: 'description', mirror: long, source: other },
+  ];
+  const unequal = { ...finding('unequal'), fields: values.map(({ field }) => field), values };
+  const same = `…${'x'.repeat(20)}`;
   expect(renderVerify(report({ findings: [unequal] }), 80)).toContain(
-    `  unequal a1.x: name "orders" → "line\\nbreak", dimensions.freshness null → {"score":0.5}, description "${'x'.repeat(58)}… → null\n`,
+    `  unequal a1.x: name "orders" → "refunds", dimensions.freshness null → (score 0.5, extra null), description ${same}x" → ${same}y"\n`,
   );
 });
 

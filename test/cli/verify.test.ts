@@ -87,7 +87,7 @@ describe('obsync verify', () => {
       equal: false,
       depth: 'rows',
     });
-    const NAMES = { name: { mirror: 'wrong', source: expect.not.stringMatching('wrong') } };
+    const NAMES = [{ field: 'name', mirror: 'wrong', source: expect.not.stringMatching('wrong') }];
     expect(report.findings).toMatchObject([
       { env_id: 'e1', stream: 'assets', what: 'unequal', key: { id: 'a2' }, fields: ['name'], values: NAMES },
       { env_id: 'e1', stream: 'columns', what: 'missing', key: { id: 'a1.y' }, fields: [] },

@@ -154,7 +154,7 @@ function pathsOf(value: unknown, prefix = ''): string[] {
   });
 }
 
-const isKey = (path: string): boolean => /\]\.(key|values)$/.test(path);
+const isKey = (path: string): boolean => path.endsWith('].key');
 
 /** Three lists of the same type: the page lists the fields of the first. */
 const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\]/, 'findings[]');

@@ -201,7 +201,7 @@ export function recreateInSameSecond(env: EnvironmentModel, kind: Kind, id: stri
   const held = env[kind].get(id);
   if (held?.state !== 'tombstone' || held.deletedAt === null) return;
   const isLate = Date.parse(env.stamp()) - Date.parse(held.deletedAt) > RECREATED_WITHIN_MS;
-  if (isLate || (kind === 'assets' && hasLostChildren(env, id))) return;
+  if (isLate || (kind === 'assets' && hasLostChildren(env, id, held.deletedAt))) return;
   const lingers = env.keepsTombstones ? { oldDeletedAt: held.deletedAt } : {};
   env[kind].set(id, { item: { ...held.item, synced_at: held.deletedAt }, state: 'live', deletedAt: null, ...lingers });
 }
@@ -209,9 +209,9 @@ export function recreateInSameSecond(env: EnvironmentModel, kind: Kind, id: stri
 const RECREATED_WITHIN_MS = 1_800_000;
 
 /** Whether something went with the asset without a tombstone. If the asset comes back, only a scan notices (R13). */
-function hasLostChildren(env: EnvironmentModel, id: string): boolean {
-  const isLost = (by: string) => (child: Entity) => child.item[by] === id && child.state === 'lost';
-  return ASSET_CHILDREN.some(({ kind, by }) => [...env[kind].values()].some(isLost(by)));
+function hasLostChildren(env: EnvironmentModel, id: string, at: string): boolean {
+  const isLost = ({ state, deletedAt }: Entity): boolean => state === 'lost' && deletedAt === at;
+  return ASSET_CHILDREN.some(({ kind, by }) => [...env[kind].values()].some((it) => it.item[by] === id && isLost(it)));
 }
 
 /** Restores a deleted asset and what was deleted with it. Only the asset is touched, so no feed reports the rest. */

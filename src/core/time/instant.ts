@@ -1,4 +1,5 @@
 import { DAY_MS } from './duration.ts';
+
 /** A moment as fixed-width UTC text, `2026-11-20T04:10:00.123456Z`: sorts by time, and SQLite can parse it (R4). */
 export type Instant = string;
 

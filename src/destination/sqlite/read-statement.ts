@@ -33,7 +33,7 @@ export function readStatement(
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
   const values = Array.isArray(parameters) ? parameters : [parameters];
   statement.raw().safeIntegers();
-  const iterator = attempt(path, () => statement.iterate(...values), valueError);
+  const iterator = attempt(path, () => statement.iterate(...values), values.length === 0 ? noValueError : valueError);
   const first = attempt(path, () => iterator.next(), sqlError);
   const columns = statement.columns().map((column) => column.name);
   const close = (): void => {
@@ -96,7 +96,10 @@ function sqlError(path: string, error: unknown): unknown {
 const textError = refusedByDriver('query takes one SQL statement');
 
 /** The driver itself refuses values that do not fit the parameters when it binds them. */
-const valueError = refusedByDriver('the statement has parameters: write their values into it');
+const valueError = refusedByDriver('the values do not fit the parameters of the statement');
+
+/** The same without any values. */
+const noValueError = refusedByDriver('the statement has parameters: write their values into it');
 
 function refusedByDriver(advice: string): typeof sqlError {
   return (path, error) =>

@@ -1,7 +1,7 @@
 import { pageOf, roundEndOf } from '../../support/commit-parts.ts';
 import type { Invariant } from './commit-transition.ts';
 
-/** A watermark never exceeds T of the run that committed its round's first page, or its previous value (R2, R9). */
+/** A watermark never exceeds T when its round's first page arrived, or its previous value (R2, R9). */
 export function watermarkIsBounded(): Invariant {
   const firstPages = new Map<string, string | null>();
   return ({ envId, stream, commit, page, serverTime, before, after }) => {
