@@ -288,6 +288,19 @@ describe('the query of an open mirror', () => {
     await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
   });
 
+  test('values that do not fit the parameters are refused as such, whatever is wrong with them', async () => {
+    const { options } = await setUpSynced();
+    const asked = (sql: string, ...parameters: unknown[]) => query({ db: options.db, sql, parameters } as never);
+    for (const [sql, ...values] of [
+      ['select 1', 1],
+      ['select ?, ?', 1],
+      ['select ?', new Date()],
+    ] as const)
+      await expect(asked(sql, ...values)).rejects.toMatchObject(refused(/the values do not fit the parameters/));
+    await expect(asked('select ?')).rejects.toMatchObject(refused(/the statement has parameters/));
+    await expect(asked('select ?; select ?', 1)).rejects.toMatchObject(refused(/takes one SQL statement/));
+  });
+
   test('iteration may stop early, and the mirror may be closed while a result is unread', async () => {
     const { options } = await setUpSynced();
     const mirror = await openMirror(options);
