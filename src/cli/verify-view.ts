@@ -1,6 +1,7 @@
 import type { VerifyEvent } from '../api/verify-mirror.ts';
 import { counted } from '../core/counted.ts';
-import { type FieldValues, shortenPair } from '../verify/field-values.ts';
+import { shortenPair } from '../core/shorten-pair.ts';
+import type { FieldValues } from '../verify/field-values.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { waitText } from './progress-state.ts';

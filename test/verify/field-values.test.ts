@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { decodePage } from '../../src/core/decode/decode.ts';
+import { shortenPair } from '../../src/core/shorten-pair.ts';
 import type { Row } from '../../src/core/stream.ts';
-import { fieldValues, shortenPair } from '../../src/verify/field-values.ts';
+import { fieldValues } from '../../src/verify/field-values.ts';
 import { entryNamed } from '../support/catalogue.ts';
 
 const scores = entryNamed('asset_health_scores');
