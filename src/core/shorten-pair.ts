@@ -10,9 +10,9 @@ function firstDifference(a: string, b: string): number {
 /** Cuts two texts so that both show where they first differ. */
 export function shortenPair(texts: readonly [string, string], maxCharacters: number): [string, string] {
   const [a, b] = texts;
+  if (Math.max(a.length, b.length) <= maxCharacters) return [a, b];
   const shared = firstDifference(a, b);
-  const isLong = a.length > maxCharacters || b.length > maxCharacters;
-  const start = isLong && shared > 2 * SHARED_CHARACTERS ? shared - SHARED_CHARACTERS : 0;
+  const start = shared > 2 * SHARED_CHARACTERS ? shared - SHARED_CHARACTERS : 0;
   const cut = (text: string): string => {
     const [before, end] = [start === 0 ? '' : '…', start + maxCharacters];
     const part = text.length > end ? `${text.slice(start, end - 1)}…` : text.slice(start);

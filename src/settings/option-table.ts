@@ -1,3 +1,4 @@
+import { DAY_SECONDS } from '../core/time/duration.ts';
 import { EXPORT_FORMATS } from '../export/formats.ts';
 import { STREAM_NAMES } from '../streams/catalogue.ts';
 
@@ -24,7 +25,6 @@ export interface OptionEntry {
   readonly describe: string;
 }
 
-export const DAY_SECONDS = 86_400;
 const PORTS = { min: 0, max: 65_535 } as const;
 
 /**

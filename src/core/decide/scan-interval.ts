@@ -1,6 +1,7 @@
 import type { Checkpoint, RoundCheckpoint } from '../checkpoint.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, type DecisionOptions, isFuture } from '../context.ts';
 import type { DueTestsQuery, RoundFacts } from '../ports/destination.ts';
+import { DAY_SECONDS } from '../time/duration.ts';
 import { addSeconds, earlierOf, type Instant } from '../time/instant.ts';
 import type { ServerTimes } from '../time/server-times.ts';
 import { currentLookup } from './round.ts';
@@ -9,8 +10,6 @@ import { currentLookup } from './round.ts';
 export const MAX_AUTO_DAYS = 7;
 
 const MIN_AUTO_SECONDS = 3600;
-
-const DAY_SECONDS = 86_400;
 
 /** So a stream's scans take at most six requests an hour on average. */
 const AUTO_SECONDS_PER_PAGE = 600;
