@@ -40,12 +40,13 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
   // In each set, the connection that has gone longest without progress comes first.
   const [unauthenticated, idle, readers] = [new Set<Socket>(), new Set<Socket>(), new Set<Socket>()];
   const networks = new WeakMap<Socket, string>();
-  const leave = (socket: Socket): void => {
-    for (const slots of [unauthenticated, idle, readers]) slots.delete(socket);
-  };
+  const slotsOf = new WeakMap<Socket, Set<Socket>>();
+  const leave = (socket: Socket): void => void slotsOf.get(socket)?.delete(socket);
   const move = (socket: Socket, slots: Set<Socket>): void => {
     leave(socket);
-    if (!socket.destroyed) slots.add(socket);
+    if (socket.destroyed) return;
+    slotsOf.set(socket, slots);
+    slots.add(socket);
   };
   const close = (socket: Socket | undefined): void => {
     if (socket === undefined) return;
@@ -69,6 +70,7 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
       if (readers.has(socket)) return;
       move(socket, unauthenticated);
       socket.setTimeout(limits.unauthenticatedTimeoutMs);
+      if (unauthenticated.size <= limits.maxUnauthenticated) return;
       const network = networks.get(socket);
       const neighbours = [...unauthenticated].filter((each) => networks.get(each) === network);
       if (neighbours.length > limits.maxUnauthenticated) close(neighbours[0]);

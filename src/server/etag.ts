@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from './access.ts';
+import { memoizeLast } from './memoize-last.ts';
 import type { MirrorState } from './mirror-reads.ts';
 import { readerNumber } from './visibility.ts';
 
@@ -30,7 +31,7 @@ export function matchesTag(tag: string, { headers }: Pick<FastifyRequest, 'heade
 }
 
 /** Whether `Accept-Encoding` allows gzip: `gzip` or `*` without `q=0`. */
-export function acceptsGzip(header: string | string[] | undefined): boolean {
+export const acceptsGzip = memoizeLast((header: string | string[] | undefined): boolean => {
   const given = new Map(
     String(header ?? '')
       .toLowerCase()
@@ -42,4 +43,4 @@ export function acceptsGzip(header: string | string[] | undefined): boolean {
       }),
   );
   return (given.get('gzip') ?? given.get('x-gzip') ?? given.get('*') ?? 0) > 0;
-}
+});

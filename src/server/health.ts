@@ -30,6 +30,7 @@ function maxAgeOf(given: unknown): number | null {
 export function addHealth(server: FastifyInstance, { reads, nowMs, lagSeconds }: HealthOptions): NoteError {
   let damage: Error | null = null;
   server.get<{ Querystring: { max_age?: unknown } }>('/healthz', { schema: { hide: true } }, (request, reply) => {
+    reads.refuseReplaced();
     setDateHeader(reply, reads.state());
     if (damage !== null) throw damage;
     const maxSeconds = maxAgeOf(request.query.max_age);

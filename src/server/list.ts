@@ -21,7 +21,7 @@ import { isLimited } from './visibility.ts';
 
 /** Answers any list request. @throws HttpError */
 export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery) {
-  const { page, seal } = openPage(snapshot, request, query);
+  const { page, sealOf } = openPage(snapshot, request, query);
   const index = indexPathOf(snapshot, page, pageValues(page));
   const rows = snapshot.rows(pageStatement(page, index));
   const shown = rows.slice(0, page.limit);
@@ -33,28 +33,28 @@ export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: 
   return {
     items: itemsOf(snapshot, request, shown),
     has_more: last !== undefined,
-    next_cursor: last === undefined ? null : sealCursor(seal, position),
+    next_cursor: last === undefined ? null : sealCursor(sealOf(), position),
   };
 }
 
-/** A page to read, and the seal of its cursors. @throws HttpError */
+/** A page to read, and a function that makes the seal of its cursors. @throws HttpError */
 function openPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery) {
   const { cursor, ...parameters } = readParameters(snapshot, request, query);
   requireParent(snapshot, request);
-  const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
-  const position = cursor === undefined ? null : openCursor(seal, cursor);
+  const sealOf = (): CursorSeal => ({ key: snapshot.cursorKey, context: contextOf(request, query) });
+  const position = cursor === undefined ? null : openCursor(sealOf(), cursor);
   const page: RequestedPage = { ...request, ...parameters, position };
   if (position !== null && position.length !== sortsOf(page).length) throw invalidCursor();
-  return { page, seal };
+  return { page, sealOf };
 }
 
 /** A page, as JSON, that takes next to no time whatever the mirror holds; null for any other page. @throws HttpError */
 export function lightPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery): string | null {
   // A parent may be hidden from a restricted reader, whose assets are not cached here.
   if (request.listing.parent !== undefined) return null;
-  const { page, seal } = openPage(snapshot, request, query);
+  const { page, sealOf } = openPage(snapshot, request, query);
   if (page.feed !== null) return isIdle(snapshot, page) ? writtenPage([], null) : null;
-  return isReadByKeyAlone(page) ? keyPage(snapshot, page, seal) : null;
+  return isReadByKeyAlone(page) ? keyPage(snapshot, page, sealOf) : null;
 }
 
 /** Whether a feed has nothing new. */
@@ -69,14 +69,14 @@ const isReadByKeyAlone = ({ listing, reader, order, filters }: RequestedPage): b
 const LIGHT_ROWS = 4000;
 const LIGHT_BYTES = 1024 * 1024;
 
-function keyPage(snapshot: MirrorSnapshot, page: RequestedPage, seal: CursorSeal): string | null {
+function keyPage(snapshot: MirrorSnapshot, page: RequestedPage, sealOf: () => CursorSeal): string | null {
   const { limit } = page;
   const limits = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
   const items = writtenItems(snapshot, writtenPageStatement(page, limits));
   if (items === null || items.includes(null)) return null;
   if (items.length > limit) {
     const shown = items.slice(0, limit);
-    return writtenPage(shown, sealCursor(seal, [idIn(shown.at(-1))]));
+    return writtenPage(shown, sealCursor(sealOf(), [idIn(shown.at(-1))]));
   }
   const isEnd = snapshot.rows(scanWindowStatement(page, LIGHT_ROWS)).length === 0;
   return isEnd ? writtenPage(items, null) : null;

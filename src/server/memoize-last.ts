@@ -2,7 +2,7 @@
 export function memoizeLast<Input, Result>(compute: (input: Input) => Result): (input: Input) => Result {
   let last: { readonly input: Input; readonly result: Result } | null = null;
   return (input) => {
-    if (last?.input !== input) last = { input, result: compute(input) };
+    if (last === null || last.input !== input) last = { input, result: compute(input) };
     return last.result;
   };
 }

@@ -48,6 +48,7 @@ export async function openMetrics(server: FastifyInstance, sources: MetricsSourc
         if (!seesEverywhere(reader))
           throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');
         setMirrorMetrics(await measurements(), sources.nowMs());
+        sources.store.refuseReplaced();
         const text = await registry.metrics();
         reply.type(registry.contentType).header('vary', 'accept-encoding, authorization');
         if (!acceptsGzip(headers['accept-encoding'])) return reply.send(text);

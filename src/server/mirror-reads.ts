@@ -31,10 +31,15 @@ export interface MirrorSnapshot extends MirrorState, PageReads {
 export interface MirrorReads {
   /**
    * The current state; a commit during the call may give a later state under the previous version.
-   * @throws HttpError 503 if the file was replaced or is damaged
+   * @throws HttpError 503 if the file is damaged, or if it was replaced and cannot be read
    */
   state(): MirrorState;
-  /** @throws HttpError 503 if the file is damaged */
+  /**
+   * Call this after a read and before its answer is sent: only then is the answer that of one mirror.
+   * @throws HttpError 503 if the file was replaced
+   */
+  refuseReplaced(): void;
+  /** @throws HttpError 503 as `state` does */
   read<Found>(look: (view: MirrorSnapshot) => Found): Found;
 }
 
@@ -58,14 +63,20 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   const inTransaction = connection.transaction((look: (view: MirrorSnapshot) => unknown) =>
     look(currentState().snapshot),
   );
-  const refuseReplaced = createReplacementCheck(path, currentState);
+  const checkReplacement = createReplacementCheck(path, currentState);
+  const refuseReplaced = (): void => withDamageErrors(checkReplacement);
+  const orReplaced = <Found>(read: () => Found): Found => {
+    try {
+      return withDamageErrors(read);
+    } catch (error) {
+      refuseReplaced();
+      throw error;
+    }
+  };
   return {
-    state: () =>
-      withDamageErrors(() => {
-        refuseReplaced();
-        return currentState().snapshot;
-      }),
-    read: <Found>(look: (view: MirrorSnapshot) => Found) => withDamageErrors(() => inTransaction(look) as Found),
+    state: () => orReplaced(() => currentState().snapshot),
+    refuseReplaced,
+    read: <Found>(look: (view: MirrorSnapshot) => Found) => orReplaced(() => inTransaction(look) as Found),
   };
 }
 

@@ -7,7 +7,7 @@ import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, readEndpoints, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { acceptsGzip, entityTag, hasAnyTag, matchesTag } from './etag.ts';
-import type { MirrorState } from './mirror-reads.ts';
+import type { MirrorReads, MirrorState } from './mirror-reads.ts';
 import { normalizeQuery } from './normalize-query.ts';
 import { pageEndpoints } from './page-endpoints.ts';
 import type { RequestQuota } from './rate-limit.ts';
@@ -28,7 +28,7 @@ declare module 'fastify' {
 interface RoutesOptions {
   readonly answers: EndpointAnswers;
   readonly quota: RequestQuota;
-  readonly state: () => MirrorState;
+  readonly store: Pick<MirrorReads, 'state' | 'refuseReplaced'>;
 }
 
 const ERROR_STATUSES = [400, 401, 403, 404, 414, 422, 429, 431, 500, 503];
@@ -44,26 +44,28 @@ export function addRoutes(server: FastifyInstance, options: RoutesOptions): void
   for (const endpoint of [...readEndpoints(), ...pageEndpoints()]) addEndpoint(server, options, endpoint);
 }
 
-function addEndpoint(
-  server: FastifyInstance,
-  { answers, quota, state: stateNow }: RoutesOptions,
-  endpoint: ApiEndpoint,
-): void {
+function addEndpoint(server: FastifyInstance, { answers, quota, store }: RoutesOptions, endpoint: ApiEndpoint): void {
   const { base = API_PATH, path, scopes = [], operationId } = endpoint;
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
     const state = request.mirrorState as MirrorState;
     const tag = entityTag(state, reader, request.url);
     setDateHeader(reply, { now: state.clockOf(params[ENV]) });
-    if (matchesTag(tag, request)) return reply.code(304).headers(cacheHeaders(tag)).send();
+    if (matchesTag(tag, request)) {
+      store.refuseReplaced();
+      return reply.code(304).headers(cacheHeaders(tag)).send();
+    }
     const gzip = acceptsGzip(request.headers['accept-encoding']);
     const admitted = { operationId, reader, params, query, gzip };
     // An answer that may come from a later state gets no tag: a tag identifies one answer.
-    const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
+    const tagOf = (stateRead: MirrorState): string | null => {
+      store.refuseReplaced();
+      return stateRead === state ? tag : null;
+    };
     const atOnce = answers.answerAtOnce?.(admitted);
-    if (atOnce) return sendAnswer(request, reply, atOnce, tagOfRead());
+    if (atOnce) return sendAnswer(request, reply, atOnce, tagOf(atOnce.state));
     return answers.answer(admitted, disconnectSignal(reply)).then(async (answer) => {
-      const tagRead = tagOfRead();
+      const tagRead = tagOf(store.state());
       await quota.charge(request, answer.cpuMs);
       return sendAnswer(request, reply, answer, tagRead);
     });

@@ -94,7 +94,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => continueWhen(authenticateRequest(request, reply), done));
-    addRoutes(api, { answers, quota, state: store.state });
+    addRoutes(api, { answers, quota, store });
     addMetrics(api);
   });
   return server;
