@@ -126,6 +126,6 @@ try {
   service.close();
   rmSync(folder, { recursive: true });
 }
-const LEGEND =
-  'Hourly syncs with the default retention (`--thin-scores 90d`, `--keep-runs 90d`), by `npm run bench:year`. The service runs in the same process, so its CPU time is included:';
+const LEGEND = `Hourly syncs with the default retention (\`--thin-scores 90d\`, \`--keep-runs 90d\`), by \`npm run bench:year\`, which takes
+ten minutes. The service runs in the same process, so its CPU time is included.`;
 keepFigures('## A year of hourly syncs', LEGEND);
