@@ -103,8 +103,9 @@ function answer(statement: Statement, values: object): SqlAnswer {
 const ROWS_PER_STATEMENT = 64;
 
 /** Writes many rows with few statements. What differs between rows is bound by position, the rest once by name. */
-function write(prepare: PrepareStatement, { table, rows, same, conflict }: BulkUpsert): SqlAnswer {
+function write(prepare: PrepareStatement, { table, rows: given, same, conflict }: BulkUpsert): SqlAnswer {
   const own = table.columns.filter((name) => (same[name] ?? null) === null);
+  const rows = conflict === 'append' ? given : inKeyOrder(given, table.key.find((name) => own.includes(name)) ?? '');
   const sql = (count: number) => upsertSql({ table, conflict }, own, count);
   const shape = `${conflict} ${table.name} ${own.join()}`;
   let changes = 0;
@@ -116,6 +117,15 @@ function write(prepare: PrepareStatement, { table, rows, same, conflict }: BulkU
     changes += statement.run(valuesOf(rows, own, start, count), same).changes;
   }
   return { rows: [], changes };
+}
+
+/**
+ * Neighbours in the key's index share a page of the file, which is then read and written once. Of equal keys, the last
+ * row stays the last.
+ */
+function inKeyOrder(rows: readonly Row[], key: string): readonly Row[] {
+  const keyOf = (row: Row): string => String(row[key] ?? '');
+  return rows.toSorted((a, b) => Number(keyOf(a) > keyOf(b)) - Number(keyOf(a) < keyOf(b)));
 }
 
 function valuesOf(rows: readonly Row[], own: readonly string[], start: number, count: number): ColumnValue[] {
