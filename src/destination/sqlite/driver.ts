@@ -124,8 +124,10 @@ function write(prepare: PrepareStatement, { table, rows: given, same, conflict }
  * row stays the last.
  */
 function inKeyOrder(rows: readonly Row[], key: string): readonly Row[] {
-  const keyOf = (row: Row): string => String(row[key] ?? '');
-  return rows.toSorted((a, b) => Number(keyOf(a) > keyOf(b)) - Number(keyOf(a) < keyOf(b)));
+  return rows.toSorted((a, b) => {
+    const [one, other] = [a[key] as string, b[key] as string];
+    return one < other ? -1 : Number(one > other);
+  });
 }
 
 function valuesOf(rows: readonly Row[], own: readonly string[], start: number, count: number): ColumnValue[] {
