@@ -119,10 +119,11 @@ async function applyStep(
 ): Promise<number> {
   const table = tableOf(name);
   if (after === null) file.clear(table, envId);
+  const write = after === null ? file.insert : file.replace;
   let count = 0;
   for await (const rows of snapshot.rows(table, { envId, after })) {
     if (signal.aborted) throw stopped();
-    file.insert(table, rows, after === null ? 'append' : 'replace');
+    write(table, rows);
     count += rows.length;
   }
   return count;

@@ -4,13 +4,11 @@ import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { realPath, takeLock } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
-import { replacing } from '../sql/conflicts.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
 import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import { flush } from './backup.ts';
 import { closeWritten } from './close.ts';
-import { SQLITE } from './driver.ts';
 import { attempt, fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseLeftLog, refuseNoFolder } from './open.ts';
@@ -142,20 +140,18 @@ const ROWS_AT_ONCE = 64;
 
 export function insertRows(
   connection: Database,
-  { name, columns: described, key }: CopiedTable,
+  { name, columns }: CopiedTable,
   rows: readonly CopiedRow[],
-  conflict: 'append' | 'replace' = 'append',
+  rowsAtOnce = ROWS_AT_ONCE,
 ): void {
-  const columns = described.map((column) => column.name);
-  const names = list(columns);
-  const end = conflict === 'append' ? '' : replacing(SQLITE, { name, columns, key });
+  const names = list(columns.map((column) => column.name));
   const one = `(${columns.map(() => '?').join(', ')})`;
   const insert = (count: number) =>
-    connection.prepare(`insert into ${quote(name)} (${names}) values ${Array(count).fill(one).join(', ')} ${end}`);
-  const whole = rows.length >= ROWS_AT_ONCE ? insert(ROWS_AT_ONCE) : null;
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-    const some = rows.slice(at, at + ROWS_AT_ONCE);
-    (some.length === ROWS_AT_ONCE && whole !== null ? whole : insert(some.length)).run(some.flat());
+    connection.prepare(`insert into ${quote(name)} (${names}) values ${Array(count).fill(one).join(', ')}`);
+  const whole = rows.length >= rowsAtOnce ? insert(rowsAtOnce) : null;
+  for (let at = 0; at < rows.length; at += rowsAtOnce) {
+    const some = rows.slice(at, at + rowsAtOnce);
+    (some.length === rowsAtOnce && whole !== null ? whole : insert(some.length)).run(some.flat());
   }
 }
 

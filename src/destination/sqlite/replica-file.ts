@@ -2,9 +2,11 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { MirrorVersions, PruningReach } from '../../core/decide/plan-refresh.ts';
 import { SyncError } from '../../core/errors.ts';
+import { replacing } from '../sql/conflicts.ts';
 import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables.ts';
 import { list, matches, quote } from '../sql/tables.ts';
 import { insertRows, removeFile, startFile } from './copy.ts';
+import { SQLITE } from './driver.ts';
 import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import { isDamage, isReplica, MAX_IDLE_LOG_BYTES, mirrorExists, REPLICA_ID } from './open.ts';
 
@@ -13,8 +15,10 @@ export interface ReplicaFile {
   /** Of which state of its mirror it is a replica; null if it is new. */
   readonly known: MirrorVersions | null;
   pruned(): PruningReach[];
-  /** Inserts rows of which it has none, or also replaces rows with the same keys. */
-  insert(table: CopiedTable, rows: readonly CopiedRow[], conflict: 'append' | 'replace'): void;
+  /** Inserts rows of which it has none. */
+  insert(table: CopiedTable, rows: readonly CopiedRow[]): void;
+  /** Inserts rows, or replaces those with the same keys. */
+  replace(table: CopiedTable, rows: readonly CopiedRow[]): void;
   /** Deletes the rows of an environment, or all. */
   clear(table: CopiedTable, envId: string | null): void;
   /** As in `SourceSnapshot`. */
@@ -128,7 +132,7 @@ function openCurrent(path: string): ReplicaFile {
     connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     connection.exec('begin immediate');
     return {
-      ...contents(connection),
+      ...contents(connection, ROWS_AT_ONCE),
       known: readState(connection),
       finish(versions) {
         save(connection, versions);
@@ -143,12 +147,16 @@ function openCurrent(path: string): ReplicaFile {
   }
 }
 
+/** A statement for several rows saves each page before it changes it, to undo what it did if it fails. */
+const ROWS_AT_ONCE = 1;
+
 type TableAccess = Omit<ReplicaFile, 'known' | 'finish' | 'abandon'>;
 
-function contents(connection: Database): TableAccess {
+function contents(connection: Database, rowsAtOnce?: number): TableAccess {
   return {
     pruned: () => connection.prepare<[], PruningReach>('select * from pruned_history').all(),
-    insert: (table, rows, conflict) => insertRows(connection, table, rows, conflict),
+    insert: (table, rows) => insertRows(connection, table, rows, rowsAtOnce),
+    replace: (table, rows) => replaceRows(connection, table, rows),
     clear({ name }, envId) {
       if (envId === null) connection.exec(`delete from ${quote(name)}`);
       else connection.prepare(`delete from ${quote(name)} where env_id = ?`).run(envId);
@@ -161,6 +169,28 @@ function contents(connection: Database): TableAccess {
     retain: (table, kept) => retain(connection, table, kept),
   };
 }
+
+/**
+ * Assigns indexed columns only if they differ, because SQLite writes an entry of an index again even if its columns are
+ * assigned the same values. `mirrored_at` differs in every changed row (R21).
+ */
+function replaceRows(connection: Database, { name, columns, key }: CopiedTable, rows: readonly CopiedRow[]): void {
+  const names = columns.map((column) => column.name);
+  const indexed = new Set([...key, ...connection.prepare<[string], string>(INDEXED_COLUMNS).pluck().all(name)]);
+  const others = names.filter((column) => !indexed.has(column));
+  const assigned = others.map((column) => `${quote(column)} = ?`).join(', ');
+  const isSame = [...indexed].map((column) => `${quote(column)} ${key.includes(column) ? '=' : 'is'} ?`).join(' and ');
+  const update = connection.prepare(`update ${quote(name)} set ${assigned} where ${isSame}`);
+  const order = [...others, ...indexed].map((column) => names.indexOf(column));
+  const upsert = connection.prepare(
+    `insert into ${quote(name)} (${list(names)}) values (${names.map(() => '?').join(', ')})
+      ${replacing(SQLITE, { name, columns: names, key })}`,
+  );
+  for (const row of rows) if (update.run(order.map((at) => row[at])).changes === 0) upsert.run(row);
+}
+
+const INDEXED_COLUMNS = `select distinct c.name from pragma_index_list(?) i join pragma_index_info(i.name) c
+  where c.name <> 'mirrored_at'`;
 
 async function retain(
   connection: Database,

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { COPIED_TABLES, type CopiedRow, type CopiedTable } from '../../src/destination/sql/copied-tables.ts';
+import { list, quote } from '../../src/destination/sql/tables.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { openReplicaFile, type ReplicaFile, startReplica } from '../../src/destination/sqlite/replica-file.ts';
+import { framesOf } from '../crash/wal.ts';
+import { fillAllTables } from '../support/filled-mirror.ts';
+import { testFolder } from '../support/test-folder.ts';
+
+const ROWS = 2000;
+const VERSIONS = { identity: '', newestRun: null, clocks: new Map(), allEndedBefore: null, versions: new Map() };
+const REPLACED = COPIED_TABLES.filter(({ isStamped, name }) => isStamped || name === 'sync_stream_runs');
+
+let place: { path: string; isOwn: boolean };
+let filled: Database;
+
+const rowsIn = (connection: Database, { name, columns, key }: CopiedTable): CopiedRow[] =>
+  connection
+    .prepare<[], CopiedRow>(
+      `select ${list(columns.map((column) => column.name))} from ${quote(name)} order by ${list(key)}`,
+    )
+    .raw()
+    .all();
+
+function inReplica(work: (file: ReplicaFile) => void): void {
+  const file = openReplicaFile(place, false);
+  work(file);
+  file.finish(VERSIONS);
+}
+
+function openReader(): Database {
+  const reader = new Sqlite(place.path, { readonly: true });
+  onTestFinished(() => void reader.close());
+  reader.prepare('select count(*) from sqlite_schema').get();
+  return reader;
+}
+
+beforeEach(() => {
+  place = { path: join(testFolder(), 'replica.db'), isOwn: true };
+  filled = openForWriting(join(testFolder(), 'm.db')).connection;
+  onTestFinished(() => void filled.close());
+  fillAllTables(filled, ({ name }) => (name === 'columns' ? ROWS : 30));
+  const file = startReplica(place.path);
+  for (const table of REPLACED) file.insert(table, rowsIn(filled, table));
+  file.finish(VERSIONS);
+});
+
+describe('a replica in which rows are replaced', () => {
+  test.each(REPLACED)('has the given rows of $name, whichever of their columns changed, and new ones', (table) => {
+    const [first = [], ...others] = rowsIn(filled, table);
+    const changed = table.columns.flatMap(({ name }, i) => {
+      const [row, value] = [others[i] ?? [], others[i + 1]?.[i] ?? null];
+      return table.key.includes(name) || value === null ? [] : [row.map((own, at) => (at === i ? value : own))];
+    });
+    const isKey = table.columns.map(({ name, kind }) => table.key.includes(name) && kind === 'text');
+    const added = first.map((own, at) => (isKey[at] ? `${own} new` : own));
+    inReplica((file) => file.replace(table, [...changed, added]));
+    const keyOf = (row: CopiedRow): string =>
+      JSON.stringify(table.columns.flatMap(({ name }, at) => (table.key.includes(name) ? [String(row[at])] : [])));
+    const expected = new Map([first, ...others, ...changed, added].map((row) => [keyOf(row), row]));
+    expect(new Map(rowsIn(openReader(), table).map((row) => [keyOf(row), row]))).toEqual(expected);
+  });
+
+  test('writes no page of an index whose columns did not change', () => {
+    const reader = openReader();
+    const table = REPLACED.find(({ name }) => name === 'columns') as CopiedTable;
+    const [typeAt, timeAt] = ['data_type', 'mirrored_at'].map((each) =>
+      table.columns.findIndex(({ name }) => name === each),
+    );
+    const rows = rowsIn(filled, table).filter((_, at) => at % 10 === 0);
+    inReplica((file) =>
+      file.replace(
+        table,
+        rows.map((row) =>
+          row.map((own, at) => (at === typeAt ? 'int' : at === timeAt ? '2027-01-01T00:00:00.000000Z' : own)),
+        ),
+      ),
+    );
+    const ofPage = new Map(reader.prepare<[], [number, string]>('select pageno, name from dbstat').raw().all());
+    const wal = readFileSync(`${place.path}-wal`);
+    const pages = framesOf(wal).map(({ start }) => wal.readUInt32BE(start));
+    const written = new Set(pages.map((page) => ofPage.get(page)));
+    expect(written).toContain('columns');
+    expect(written).not.toContain('columns_by_asset');
+    expect(written).not.toContain('sqlite_autoindex_columns_1');
+  });
+});
