@@ -57,11 +57,10 @@ export async function* readRows(
 ): AsyncGenerator<readonly CopiedRow[]> {
   const { select, values } = selectOf(table, selection);
   await connection.list(`declare copied no scroll cursor for ${select}`, values);
-  let portion = FIRST_PORTION;
-  for (;;) {
+  for (let [portion, isEnd] = [FIRST_PORTION, false]; !isEnd; ) {
     const rows = await connection.list(`fetch forward ${portion} from copied`);
-    if (rows.length === 0) break;
-    yield rows;
+    isEnd = rows.length < portion;
+    if (rows.length > 0) yield rows;
     portion = nextPortion(rows);
   }
   await connection.query('close copied');

@@ -17,7 +17,7 @@ export function replicaSource(connection: ListConnection, address: MirrorName): 
     async inSnapshot(work) {
       await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
       try {
-        await connection.query(ONE_CONNECTION);
+        await connection.query(SETTINGS);
         await refuseOtherVersion(connection, address);
         return await work(snapshotOn(connection));
       } finally {
@@ -30,8 +30,12 @@ export function replicaSource(connection: ListConnection, address: MirrorName): 
   };
 }
 
-/** Citus takes a snapshot per connection to a node. Other servers accept the setting and ignore it. */
-const ONE_CONNECTION = 'set local citus.max_adaptive_executor_pool_size to 1';
+/**
+ * Citus takes a snapshot per connection to a node. Other servers accept its setting and ignore it. Starting workers to
+ * count the rows of a table costs more than counting them.
+ */
+const SETTINGS = `set local citus.max_adaptive_executor_pool_size to 1;
+  set local max_parallel_workers_per_gather to 0`;
 
 function snapshotOn(connection: ListConnection): SourceSnapshot {
   return {
