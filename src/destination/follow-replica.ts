@@ -4,6 +4,7 @@ import type { MirrorStore } from './mirror-store.ts';
 import { refreshReplica } from './refresh-replica.ts';
 import type { ReplicaSource } from './sql/copied-tables.ts';
 import { fileError } from './sqlite/file-error.ts';
+import { holdReplicaLog } from './sqlite/replica-file.ts';
 
 export type ReplicaEvent =
   /** The replica equals the mirror as it was at `atMs` or later. */
@@ -40,6 +41,7 @@ export async function followReplica(
   const place = replicaPlace(store, replica, allowNetworkFs);
   const explain = (error: unknown): unknown => store.explain(fileError(place.path, error));
   let [source, failures]: [ReplicaSource | null, number] = [null, 0];
+  let releaseLog: (() => void) | null = null;
   try {
     for (let refreshes = 0; !signal.aborted; refreshes++) {
       const begunMs = performance.now();
@@ -48,7 +50,10 @@ export async function followReplica(
         const atMs = Date.now();
         // A refresh doesn't read unchanged pages, and a server that finds one damaged asks for a restart.
         const checksFile = refreshes === 0;
-        onProgress({ type: 'refreshed', ...(await refreshReplica(source, place, { signal, checksFile })), atMs });
+        const report = await refreshReplica(source, place, { signal, checksFile });
+        if (report.isWhole) releaseLog?.();
+        if (report.isWhole || releaseLog === null) releaseLog = holdReplicaLog(place.path);
+        onProgress({ type: 'refreshed', ...report, atMs });
         failures = 0;
       } catch (error) {
         // After a failed statement the server refuses all others of its transaction.
@@ -67,6 +72,7 @@ export async function followReplica(
       await sleepFor(failures > 1 ? RETRY_MS : pollMs, undefined, { signal }).catch(() => {});
     }
   } finally {
+    releaseLog?.();
     await source?.close();
   }
 }

@@ -214,6 +214,34 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await expectEqual();
   });
 
+  test('keeps changes in its log while it is followed, and is complete without the log afterwards', async () => {
+    await refresh();
+    const log = `${place.path}-wal`;
+    const stop = new AbortController();
+    const logs: number[] = [];
+    const mirror = await store(schema.url);
+    const changes = ['update mirror set quota_limit = 8', 'update mirror set quota_limit = 9'];
+    let changed: Promise<unknown> = Promise.resolve();
+    await followReplica(
+      mirror,
+      { replica: place.path },
+      {
+        signal: stop.signal,
+        onProgress({ rows }: ReplicaEvent & { rows?: number }) {
+          if (rows !== 0) logs.push(statSync(log).size);
+          const change = changes.shift();
+          if (change === undefined) stop.abort();
+          else changed = schema.ask(change);
+        },
+      },
+    );
+    await changed;
+    expect(logs).toHaveLength(2);
+    expect(Math.min(...logs)).toBeGreaterThan(0);
+    expect(existsSync(log)).toBe(false);
+    await expectEqual();
+  });
+
   test('is made again even if it is no database, in the place that obsync chose', async () => {
     writeFileSync(place.path, 'x'.repeat(10_000));
     place = { ...place, isOwn: true };

@@ -54,6 +54,27 @@ export function openReplicaFile(place: ReplicaPlace, isChecked: boolean): Replic
   return isCurrent(place) && (!isChecked || isIntact(path)) ? openCurrent(path) : startReplica(path);
 }
 
+/**
+ * Keeps the changes of refreshes in the log until it is large: without another connection, closing the one of a refresh
+ * copies its log into the file.
+ * @returns a function that leaves the file complete without the log, unless another program uses it
+ */
+export function holdReplicaLog(path: string): () => void {
+  const reader = new Sqlite(path, { readonly: true });
+  reader.pragma('application_id');
+  return () => {
+    try {
+      const last = new Sqlite(path, { fileMustExist: true, timeout: 0 });
+      last.pragma('application_id');
+      reader.close();
+      last.close();
+    } catch {
+      // What is in the log is safe.
+      reader.close();
+    }
+  };
+}
+
 /** Starts a new replica, which replaces the file only when it is finished. */
 export function startReplica(path: string): ReplicaFile {
   const made = startFile(path, OWNER_ONLY);
