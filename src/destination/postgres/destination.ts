@@ -3,10 +3,10 @@ import type { StateStatements } from '../../../state/state-statements.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError, translateErrors } from '../../core/errors.ts';
-import type { BacklogQuery, Commit, Destination, FactsQuery } from '../../core/ports/destination.ts';
+import type { Backlog, BacklogQuery, Commit, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import { backlog } from '../sql/backlog.ts';
+import { backlog, dependsOnSeen } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
 import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts, resumePoint } from '../sql/lookups.ts';
@@ -16,7 +16,7 @@ import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, lostCommits, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
+import { type ReadUse, type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** The environment to write, the run, the machine's clock, and how to wait before a retry. */
@@ -34,13 +34,13 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
   const { envId, run, lease, alertRules } = options;
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
+  const read = <Result>(statementsOf: () => SqlStatements<Result>, use?: ReadUse): Promise<Result> =>
+    withErrors(readWithRetry(database, options, (inside) => performOn(inside, statementsOf()), use));
   /** Makes a port's method from its statements. */
   const asking =
     <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
-      withErrors(
-        readWithRetry(database, options, (inside) => performOn(inside, statementsOf(postgresScope(envId), ...given))),
-      );
+      read(() => statementsOf(postgresScope(envId), ...given));
   const rememberTicks = environmentClock(options);
   const writing =
     <Given extends unknown[], Result>(statementsOf: (clock: MirrorClock, ...given: Given) => SqlStatements<Result>) =>
@@ -55,11 +55,8 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),
-    // It records what is missing, so only the writer may call it (R26).
-    backlog: asking(function* (scope, stream: Stream, query: BacklogQuery) {
-      yield* lockEnvironment(envId, lease);
-      return yield* backlog(scope, stream, query);
-    }),
+    backlog: (stream, query) =>
+      read(() => backlogStatements(options, stream, query), dependsOnSeen(query) ? 'read-and-note' : 'read'),
     dueTests: asking(dueTests),
     outstanding: asking(outstandingCounts),
     commit: writing(function* (clock, stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) {
@@ -74,6 +71,16 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     }),
     pruneHistory: writing((clock, rule: PruningRule) => pruneHistory(postgresScope(envId), rule, clock)),
   };
+}
+
+function* backlogStatements(
+  { envId, lease }: PostgresOptions,
+  stream: Stream,
+  query: BacklogQuery,
+): SqlStatements<Backlog> {
+  // It records what is missing, so only the writer may do it (R26).
+  if (dependsOnSeen(query)) yield* lockEnvironment(envId, lease);
+  return yield* backlog(postgresScope(envId), stream, query);
 }
 
 /**

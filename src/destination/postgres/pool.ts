@@ -6,6 +6,7 @@ import type { AnswerTimeout } from './end-when-silent.ts';
 import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
 import { closeClient, openClient, openClientPool, PIPELINE } from './open-client.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
+import { shareReads } from './shared-reads.ts';
 import type { PostgresConnection } from './transaction.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './values.ts';
@@ -54,9 +55,12 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
     }
   };
   const session: PostgresDatabase['session'] = (work) => inTurn(() => useConnection(work));
+  const transaction: PostgresDatabase['transaction'] = (work, use) =>
+    session((connection) => inTransaction(connection, { ...settings, use }, work));
+  const read = shareReads((work) => transaction(work, 'read'));
   return {
     session,
-    transaction: (work, use) => session((connection) => inTransaction(connection, { ...settings, use }, work)),
+    transaction: (work, use) => (use === 'read' ? read(work) : transaction(work, use)),
     destroy: () => open.forEach(destroyConnection),
     async cancel() {
       const backends = [...busy].map(processIdOf);

@@ -2,7 +2,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { retryDelayMs } from '../../core/quota/retry-delay.ts';
 import { LEASE_MS } from '../../core/schedule/lease.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
-import type { PostgresDatabase, TransactionWork } from './transaction.ts';
+import type { PostgresDatabase, TransactionUse, TransactionWork } from './transaction.ts';
 
 /** How to wait, and a random number from 0 to 1. */
 export interface RetryWaiting {
@@ -39,13 +39,16 @@ export async function withRetry<Done>(waiting: RetryWaiting, work: () => Promise
   }
 }
 
+export type ReadUse = Extract<TransactionUse, `read${string}`>;
+
 /** Does work in a transaction that only reads, or whose writes may be lost. */
 export function readWithRetry<Done>(
   database: PostgresDatabase,
   waiting: RetryWaiting,
   work: TransactionWork<Done>,
+  use: ReadUse = 'read',
 ): Promise<Done> {
-  return withRetry(waiting, () => database.transaction(work, 'read'));
+  return withRetry(waiting, () => database.transaction(work, use));
 }
 
 /**

@@ -21,11 +21,12 @@ export interface PostgresTransaction extends PostgresConnection {
 
 /**
  * The use of a transaction:
- * - `read`: it changes nothing that matters, so its commit is not waited for
+ * - `read`: it changes nothing, so it may share its transaction with other reads
+ * - `read-and-note`: its changes may be lost, so its commit is not waited for
  * - `write`: it may be repeated
  * - `write-once`: the server numbers it, so its outcome can be queried later
  */
-export type TransactionUse = 'read' | 'write' | 'write-once';
+export type TransactionUse = 'read' | 'read-and-note' | 'write' | 'write-once';
 
 export type TransactionWork<Done> = (inside: PostgresTransaction) => Promise<Done>;
 
@@ -43,9 +44,9 @@ type TransactionOptions = Pick<TransactionSettings, 'schema'> &
   Partial<TransactionSettings> & { readonly use?: TransactionUse | undefined };
 
 /**
- * Does the work in one transaction of this connection, which begins with its first statement. That statement is sent
- * together with `begin` if it changes nothing; if `begin` failed, for example because it was cancelled, it would run
- * outside of the transaction. All others wait for `begin`.
+ * Does the work in one transaction of this connection, which begins with its first statement. Until one changes
+ * something, statements are sent together with `begin`. All others wait for it: if it failed, for example because it
+ * was cancelled, they would run outside of the transaction. The commit is not waited for if nothing was changed.
  * @throws UnknownOutcome if it is unknown whether the transaction was committed
  */
 export async function inTransaction<Done>(
@@ -61,11 +62,14 @@ export async function inTransaction<Done>(
     return answer;
   };
   let begun: Promise<SqlAnswer> | null = null;
+  let isChanging = false;
   const sent: Promise<unknown>[] = [];
   const query: PostgresConnection['query'] = (text, values) => {
-    const isEarly = begun === null && CHANGES_NOTHING.test(text);
+    isChanging ||= !CHANGES_NOTHING.test(text);
     begun ??= recordFailure(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
-    return recordFailure(isEarly ? connection.query(text, values) : begun.then(() => connection.query(text, values)));
+    return recordFailure(
+      isChanging ? begun.then(() => connection.query(text, values)) : connection.query(text, values),
+    );
   };
   const send: PostgresTransaction['send'] = (text, values) => void sent.push(query(text, values));
   try {
@@ -75,8 +79,9 @@ export async function inTransaction<Done>(
     // rollback.
     const { rows } = await begun;
     const committed = handled(connection.query('commit'));
-    await Promise.all(use === 'read' ? sent : [...sent, committed]).catch((error: unknown) => {
-      throw use !== 'read' && isLost(error) ? new UnknownOutcome(error, numberIn(rows)) : error;
+    const isLasting = isChanging && (use === 'write' || use === 'write-once');
+    await Promise.all(isLasting ? [...sent, committed] : sent).catch((error: unknown) => {
+      throw isLasting && isLost(error) ? new UnknownOutcome(error, numberIn(rows)) : error;
     });
     if (failures.length > 0) throw failures[0];
     return done;
@@ -97,7 +102,7 @@ function numberIn(rows: readonly Row[]): string | null {
 }
 
 /** A statement that is harmless outside of a transaction: it changes nothing, and its locks end with it. */
-const CHANGES_NOTHING = /^\s*select\b/;
+const CHANGES_NOTHING = /^\s*(?:select|with(?!.*\b(?:insert|update|delete)\b))\b/is;
 
 /** PostgreSQL's code for a statement in a failed transaction. */
 const REFUSED = '25P02';

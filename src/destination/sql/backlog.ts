@@ -34,11 +34,15 @@ const BACKLOG = {
   rejected: rejectedBefore,
 } as const;
 
+/** Whether the ids depend on what the round has seen: then `backlog` may fill work tables. */
+export function dependsOnSeen({ about, mode }: BacklogQuery): boolean {
+  return about === 'unshown' || about === 'ties' || (about === 'candidates' && mode !== 'feed');
+}
+
 /** The next ids in order, after the last one looked up. */
 export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
-  if ((query.about === 'candidates' && query.mode !== 'feed') || isOfAll(stream, query))
-    yield* findMissing(scope, stream);
-  else if (query.about === 'unshown' || query.about === 'ties') yield* loadSeenKeys(scope, stream);
+  if (query.about === 'candidates' ? query.mode !== 'feed' : isOfAll(stream, query)) yield* findMissing(scope, stream);
+  else if (dependsOnSeen(query)) yield* loadSeenKeys(scope, stream);
   const { sql, values } = BACKLOG[query.about](stream, query);
   const ids = yield* column(scope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
     ...values,

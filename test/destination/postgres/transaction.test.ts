@@ -28,7 +28,7 @@ afterEach(async () => {
 const notes = (): Promise<unknown> => place.ask('select id from notes order by id');
 
 describe('a transaction', () => {
-  test.each<TransactionUse>(['read', 'write', 'write-once'])(
+  test.each<TransactionUse>(['read', 'read-and-note', 'write', 'write-once'])(
     'to %s commits what was sent without waiting, in the order it was sent',
     async (use) => {
       const found = await pool.transaction(async (inside) => {
@@ -141,6 +141,24 @@ describe('a transaction', () => {
     expect(await notes()).toEqual([{ id: 'a' }]);
   });
 
+  test.each<TransactionUse>(['write', 'write-once'])(
+    'to %s that only reads takes one round trip: nothing waits for its beginning or its commit',
+    async (use) => {
+      const asked: string[] = [];
+      const connection: PostgresConnection = {
+        query(text) {
+          asked.push(text);
+          return text.startsWith('select') ? Promise.resolve({ rows: [], changes: 0 }) : new Promise(() => {});
+        },
+      };
+      const begun = inTransaction(connection, { schema: place.schema, use }, async (inside) => {
+        await Promise.all([inside.query('select 1'), inside.query('select 2 for update')]);
+      });
+      await Promise.race([begun, new Promise(setImmediate)]);
+      expect(asked.map((text) => text.split(' isolation')[0])).toEqual(['begin', 'select 1', 'select 2 for update']);
+    },
+  );
+
   test('if it cannot begin, nothing that writes is sent', async () => {
     const asked: string[] = [];
     const cancelled = new DatabaseError('canceling statement due to user request', 0, 'error');
@@ -186,7 +204,7 @@ test.each(['', 'select 2'])(
     const unknown: unknown = await inserting('write-once', 'b').catch((error: unknown) => error);
     expect(unknown).toBeInstanceOf(UnknownOutcome);
     expect((unknown as UnknownOutcome).transaction).toMatch(/^\d+$/);
-    if (also === '') await inserting('read', 'c');
+    if (also === '') await inserting('read-and-note', 'c');
   },
 );
 
