@@ -54,7 +54,12 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint,
   };
 }
 
-function decode(checkpoint: StoredCheckpoint): Checkpoint {
+/** A checkpoint as it is read after it was stored, in an environment that has come back this often (R13). */
+export function asStored(checkpoint: Checkpoint, returns: number | null): Checkpoint {
+  return withReturns(decode(encodeCheckpoint(checkpoint)), returns ?? checkpoint.returns);
+}
+
+function decode(checkpoint: ReturnType<typeof encodeCheckpoint>): Checkpoint {
   return {
     watermark: checkpoint.watermark,
     scannedAt: checkpoint.scanned_at,

@@ -98,7 +98,13 @@ test('a commit has the same result when its driver waits after every statement (
 
 test('a write takes the columns that its own rows share, whatever an earlier write of the table shared', () => {
   const mirror = claimedMirror();
-  const scope = { ...sqliteScope(mirror, 'e'), run: 1, marking: new Set<never>(), mirroredAt: START };
+  const scope = {
+    ...sqliteScope(mirror, 'e'),
+    run: 1,
+    marking: new Set<never>(),
+    reopened: new Set<never>(),
+    mirroredAt: START,
+  };
   const rows = ['c', 'd', 'e'].map((id) => ({ ...column(id), name: `name of ${id}`, data_type: `type of ${id}` }));
   perform(mirror.prepare, upsert(scope, 'columns', rows, { added: { name: 'shared' } }));
   const before = mirror.connection.prepare('select name, data_type from columns order by id').raw().all();

@@ -81,11 +81,12 @@ describe.each([
     'the end of a round of %s reads only the staged rows of its environment (R16)',
     async (name) => {
       fill(counted);
+      mirror.connection.exec(`insert into staged_loaded values ('e', '${name}')`);
       const roundEnd: RoundEnd = { ...PLAIN_ROUND_END, replace: 'all', lastMark: 1, isWhole: true };
       const plans = await plansOf(async () => {
         await commit(name, { kind: 'round-end', roundEnd: { ...roundEnd, isHeld: () => true } });
       });
-      const staged = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
+      const staged = plans.filter((step) => /^(SCAN|SEARCH) [gwx] /.test(`${step} `) && !step.includes('temp'));
       expect(staged.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
       expect(staged.filter((step) => step.startsWith('SCAN'))).toEqual([]);
     },

@@ -1,5 +1,5 @@
 import { rejectedRows, syncCheckpoints } from '../../../schema/sync.ts';
-import { encodeCheckpoint, loadCheckpoints } from '../../../state/checkpoint-store.ts';
+import { asStored, encodeCheckpoint } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
@@ -7,7 +7,7 @@ import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { decideCommitAlerts, readColumnTypes } from './commit-alerts.ts';
 import { existsFlag, firstKey, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
-import { commitRoundEnd, weighRemovals } from './finish-round.ts';
+import { commitRoundEnd, loadForRoundEnd, weighRemovals } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
 import { noteHistoryRead, noteUnreadHistory } from './histories.ts';
 import {
@@ -18,6 +18,7 @@ import {
   noteSeen,
   persistSeen,
   TIES,
+  type WorkTables,
 } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
 import { type CommitScope, column, execute, type MirrorScope, rows, run, type SqlStatements } from './statements.ts';
@@ -49,7 +50,8 @@ export function* commitStatements(
   { commit, alertRules = [], ...options }: CommitOptions & { commit: Commit },
 ): SqlStatements<AppliedCommit> {
   const mirroredAt = yield* tick(options.clock, scope.envId);
-  const commitScope = { ...scope, run: options.run, marking: options.marking, mirroredAt };
+  const { run, marking } = options;
+  const commitScope = { ...scope, run, marking, mirroredAt, reopened: new Set<StreamName>() };
   yield* upsert(commitScope, syncCheckpoints, [{ stream: stream.name, ...encodeCheckpoint(commit.checkpoint) }]);
   if (alertRules.length === 0) return yield* apply(commitScope, stream, commit);
   const types = yield* readColumnTypes(commitScope, stream, { commit, alertRules });
@@ -141,12 +143,16 @@ function* applyReadEnd(scope: CommitScope, stream: Stream, commit: PageCommit): 
 /** Discards what the round saw and staged, after its end has used it. What a waiting scan has seen stays (R9). */
 function* applyRoundEnd(scope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
   const { roundEnd, checkpoint } = commit;
+  const tables = yield* loadForRoundEnd(scope, stream, roundEnd);
   const hold = roundEnd.isHeld(yield* weighRemovals(scope, stream, roundEnd));
-  const changedRows = yield* commitRoundEnd(scope, stream, { ...roundEnd, hold });
+  const { hasMarks } = tables;
+  const changedRows = yield* commitRoundEnd(scope, stream, { ...roundEnd, hold, hasMarks });
   if (roundEnd.rememberFrom !== null) yield* persistSeen(scope, stream, roundEnd.rememberFrom);
-  else if (!checkpoint.waitingScan) yield* forget(scope, stream, 'all');
+  else if (!checkpoint.waitingScan) yield* forgetRound(scope, stream, tables);
   const done = yield* applied(scope, stream, commit, [changedRows]);
-  return { ...done, checkpoint: (yield* loadCheckpoints(scope.envId))(stream.name), isHeld: hold };
+  const isReopened = scope.reopened.has(stream.name);
+  const stored = isReopened ? { ...checkpoint, finishedCycle: null } : checkpoint;
+  return { ...done, checkpoint: asStored(stored, tables.returns), isHeld: hold };
 }
 
 /** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */
@@ -277,6 +283,12 @@ function* markHeld(scope: CommitScope, stream: Stream): SqlStatements<void> {
     scope,
     ids.map((id) => ({ stream: stream.name, id: String(id) })),
   );
+}
+
+/** Discards what the round saw and staged. */
+function* forgetRound(scope: CommitScope, stream: Stream, tables: WorkTables): SqlStatements<void> {
+  if (tables.hasStaged) yield* forgetStaged(scope, stream, 'all');
+  yield* forgetSeen(scope, stream, 'all', tables);
 }
 
 /** Discards what one read, or the whole round, saw and staged (R7). */

@@ -14,16 +14,26 @@ import {
   whereUncleared,
   whereUnfilled,
 } from './conditions.ts';
-import { findMissing, loadSeenKeys, whereMissing } from './seen-keys.ts';
+import { findMissing, loadSeenKeys, type WorkTables, whereMissing } from './seen-keys.ts';
 import { replace, whereToDelete } from './staged.ts';
 import { type CommitScope, execute, type MirrorScope, type SqlStatements, value } from './statements.ts';
 import { type ChangedRows, holdBack, leaveMarksOf, pruneHeldRemovals, remove, reopenStream } from './write-rows.ts';
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
-/** How many rows the end of a round would remove, without those already held back (R14). */
+/** Brings up to date what the statements of a round's end read: the keys that were seen, and those that are missing. */
+export function* loadForRoundEnd(
+  scope: MirrorScope,
+  stream: Stream,
+  { sweep: swept, replace: whole }: RoundEnd,
+): SqlStatements<WorkTables> {
+  return yield* swept !== null || whole === 'all' ? findMissing(scope, stream) : loadSeenKeys(scope, stream);
+}
+
+/**
+ * How many rows the end of a round would remove, without those already held back (R14). Call `loadForRoundEnd` first.
+ */
 export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd): SqlStatements<RemovalCount> {
-  yield* loadFor(scope, stream, end);
   const gone = removalsOf(stream, end);
   if (gone === null) return { live: 0, toRemove: 0 };
   const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}`;
@@ -36,15 +46,6 @@ export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd
   return { live: Number(yield* value(scope, enough, { ...gone.values, limit: 2 * toRemove })), toRemove };
 }
 
-function* loadFor(
-  mirrorScope: MirrorScope,
-  stream: Stream,
-  { sweep: swept, replace: scope }: RoundEnd,
-): SqlStatements<void> {
-  if (swept !== null || scope === 'all') yield* findMissing(mirrorScope, stream);
-  else yield* loadSeenKeys(mirrorScope, stream);
-}
-
 /** The condition that the end of a round removes row `t`; null if it removes none. */
 function removalsOf(
   stream: Stream,
@@ -54,28 +55,31 @@ function removalsOf(
   return scope === null ? null : { sql: whereToDelete(stream, scope), values: { lastMark, run, through } };
 }
 
-/** Ends a round: sweeps or replaces rows, then clears the marks and rejected rows that the round has handled. */
+/**
+ * Ends a round: sweeps or replaces rows, then clears the marks and rejected rows that the round has handled. Call
+ * `loadForRoundEnd` first.
+ */
 export function* commitRoundEnd(
   commitScope: CommitScope,
   stream: Stream,
-  ended: RoundEnd & { hold: boolean },
+  ended: RoundEnd & { hold: boolean; hasMarks: boolean },
 ): SqlStatements<ChangedRows> {
-  yield* loadFor(commitScope, stream, ended);
-  const { sweep: swept, replace: scope, through, hold, isWhole } = ended;
+  const { sweep: swept, replace: scope, through, hold, isWhole, hasMarks } = ended;
   const of = { lastMark: ended.lastMark, run: ended.run };
   const bounds = { ...of, settledBefore: ended.settledBefore, marksThrough: ended.marksThrough };
   let changedRows: ChangedRows = { written: 0, deleted: 0 };
-  if (ended.marksThrough !== null && stream.parentTable !== undefined)
-    yield* leaveUnconfirmed(commitScope, stream, bounds, isWhole && through !== null);
+  const isContradicted = isWhole && through !== null && stream.staged !== undefined;
+  if (ended.marksThrough !== null && stream.parentTable !== undefined && (hasMarks || isContradicted))
+    yield* leaveUnconfirmed(commitScope, stream, bounds, isContradicted);
   if (ended.isReleased) changedRows = yield* release(commitScope, stream, ended);
   if (swept !== null) changedRows = yield* sweep(commitScope, stream, { ...swept, through, hold });
   else if (scope !== null)
     changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
-  if (stream.parentTable !== undefined) yield* leaveUnsettled(commitScope, stream, bounds, isWhole);
-  const uncleared = `marks as m where ${whereStream(stream, 'm')} and ${whereUncleared('m')}`;
-  yield* execute(commitScope, `delete from ${uncleared} and m.number <= @lastMark`, of);
-  const hasUncleared = (yield* value(commitScope, `select 1 from ${uncleared} limit 1`, of)) !== undefined;
-  if (hasUncleared) yield* reopenStream(commitScope, [stream.name]);
+  const makesMarks = isWhole && stream.subtype !== undefined;
+  if (stream.parentTable !== undefined && (hasMarks || makesMarks))
+    yield* leaveUnsettled(commitScope, stream, bounds, makesMarks);
+  // The marks that this commit has made need no clearing.
+  if (hasMarks) yield* clearMarks(commitScope, stream, of);
   if (isWhole) yield* forgetRejected(commitScope, stream, of.run);
   return changedRows;
 }
@@ -98,7 +102,7 @@ function* leaveUnconfirmed(
   const marked = `select m.env_id, m.id ${fromMarked(stream)} and m.number <= @lastMark and m.id > @marksThrough and not ${shown}`;
   const losing = `select m.env_id, m.key_1 from missing_keys m where ${whereStream(stream, 'm')} and m.key_1 > @marksThrough
     and not ${whereSeen(stream, 'm.key_1')}`;
-  const sql = isStaged && isContradicted ? `${marked} union ${losing}` : marked;
+  const sql = isContradicted ? `${marked} union ${losing}` : marked;
   yield* leaveMarksOf(scope, stream, { sql, values });
 }
 
@@ -110,13 +114,20 @@ function* leaveUnsettled(
   scope: CommitScope,
   stream: Stream,
   values: MarkBounds,
-  isWhole: boolean,
+  makesMarks: boolean,
 ): SqlStatements<void> {
-  const isTyped = stream.subtype !== undefined;
-  const whereOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
+  const whereOpen = stream.subtype !== undefined ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
   const marked = `select m.env_id, m.id ${fromMarked(stream)} and m.number <= @lastMark and ${whereOpen}`;
   const whole = `select t.env_id, t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnfilled(stream)}`;
-  yield* leaveMarksOf(scope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
+  yield* leaveMarksOf(scope, stream, { sql: makesMarks ? `${marked} union ${whole}` : marked, values });
+}
+
+/** Clears the marks that the round has handled. Later ones reopen the stream. */
+function* clearMarks(scope: CommitScope, stream: Stream, of: Pick<RoundEnd, 'lastMark' | 'run'>): SqlStatements<void> {
+  const uncleared = `marks as m where ${whereStream(stream, 'm')} and ${whereUncleared('m')}`;
+  yield* execute(scope, `delete from ${uncleared} and m.number <= @lastMark`, of);
+  const one = yield* value(scope, `select 1 from ${uncleared} limit 1`, of);
+  if (one !== undefined) yield* reopenStream(scope, [stream.name]);
 }
 
 /** A read of the whole stream did not return these rejected rows again, so they are gone from the source (R20). */

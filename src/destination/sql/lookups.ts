@@ -35,6 +35,7 @@ type LookupKeys = readonly DecodedRow['key'][];
  * writer (R26) and no two streams write the same row at the same time.
  */
 export function* existingRows(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlStatements<Map<string, Row>> {
+  if (keys.length === 0) return new Map();
   const single = stream.key.length === 1;
   if (single && (yield* isBeyond(scope, stream, keys))) return new Map();
   const among = single ? rowsAmong(scope, stream) : edgesAmong(scope, stream);

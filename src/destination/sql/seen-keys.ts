@@ -1,6 +1,6 @@
 import type { SeenKeys } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
+import { existsFlag, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import {
   type CommitScope,
   execute,
@@ -10,7 +10,6 @@ import {
   rows,
   run,
   type SqlStatements,
-  value,
 } from './statements.ts';
 import { list, nameOf, quote } from './tables.ts';
 
@@ -43,22 +42,43 @@ export function keysAsJson(seenKeys: SeenKeys['keys']): string {
   return JSON.stringify(seenKeys.map(([first = '', second = '']) => [first, second]));
 }
 
+/** What a stream has in the tables that a round works with. */
+export interface WorkTables {
+  readonly hasSeen: boolean;
+  readonly hasMissing: boolean;
+  readonly hasStaged: boolean;
+  readonly hasMarks: boolean;
+  /** How often the environment has come back (R13). */
+  readonly returns: number | null;
+}
+
 /** Brings `seen_keys` up to date with the recorded and stored pages. Run statements on the table after this. */
-export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> {
+export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<WorkTables> {
   yield* loadNoted(scope, stream);
-  const [pages] = yield* rows(
+  const own = (table: string): string => `from ${table} w where ${whereStream(stream, 'w')}`;
+  const staged = stream.staged && `from ${nameOf(stream.staged)} w where w.env_id = @env`;
+  const [found = {}] = yield* rows(
     scope,
-    `select (select max(p.id) from seen_pages p where ${whereStream(stream, 'p')}) last,
-      (select s.page from seen_through s where ${whereStream(stream, 's')}) through`,
+    `select (select max(w.id) ${own('seen_pages')}) last, (select w.page ${own('seen_through')}) through,
+      ${existsFlag(own('missing_found'))} has_missing, ${existsFlag(own('marks'))} has_marks,
+      ${staged === undefined ? '0' : `${existsFlag(own('staged_loaded'))} + ${existsFlag(staged)}`} staged,
+      (select returned_count from mirror_environments where env_id = @env) "returns"`,
   );
-  const { last, through } = { last: pages?.['last'] ?? null, through: pages?.['through'] ?? 0 };
-  if (last === null || last === through) return;
+  const { last, through, staged: count, returns } = found;
+  const tables: WorkTables = {
+    hasSeen: (last ?? through ?? null) !== null || scope.noted.pages.some(whereNotedBy(scope, stream)),
+    hasMissing: found['has_missing'] === 1,
+    hasMarks: found['has_marks'] === 1,
+    hasStaged: Number(count) > 0,
+    returns: (returns ?? null) as number | null,
+  };
+  if (last == null || last === through) return tables;
   yield* execute(
     scope,
     `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
       from seen_pages p, ${scope.dialect.arrays('p.keys')} k
       where ${whereStream(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
-    { through },
+    { through: through ?? 0 },
   );
   yield* execute(
     scope,
@@ -66,6 +86,7 @@ export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements
       on conflict (env_id, stream) do update set page = excluded.page`,
     { last },
   );
+  return tables;
 }
 
 function* loadNoted(scope: MirrorScope, stream: Stream): SqlStatements<void> {
@@ -96,13 +117,25 @@ export function* persistSeen(scope: CommitScope, stream: Stream, from: number): 
   yield* dropSeenKeys(scope, stream);
 }
 
-/** Discards the keys that one read, or the whole round, saw (R7). */
-export function* forgetSeen(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
-  const only = which === 'all' ? '' : ' and p.read_number = @which';
+/** Discards the keys that one read, or the whole round, saw (R7). What is known to be empty is not emptied. */
+export function* forgetSeen(
+  scope: CommitScope,
+  stream: Stream,
+  which: number | 'all',
+  { hasSeen, hasMissing }: Pick<WorkTables, 'hasSeen' | 'hasMissing'> = { hasSeen: true, hasMissing: true },
+): SqlStatements<void> {
+  if (!hasSeen) {
+    if (hasMissing) yield* invalidateMissing(scope, stream);
+    return;
+  }
+  const pages = `seen_pages as p where ${whereStream(stream, 'p')}`;
   const noted = forgetNoted(scope, stream, (readNumber) => which === 'all' || readNumber === which);
-  const written = yield* run(scope, `delete from seen_pages as p where ${whereStream(stream, 'p')}${only}`, {
-    which,
-  });
+  if (which === 'all') {
+    yield* execute(scope, `delete from ${pages}`);
+    yield* dropSeenKeys(scope, stream);
+    return;
+  }
+  const written = yield* run(scope, `delete from ${pages} and p.read_number = @which`, { which });
   if (noted + written > 0) yield* dropSeenKeys(scope, stream);
   else yield* invalidateMissing(scope, stream);
 }
@@ -135,10 +168,9 @@ function* dropSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> 
  * Fills `missing_keys`, in one pass over each table, with the live rows that the round has not seen and with child rows
  * without a row. Run statements on the table after this. Keys seen later stay in it; rows written later empty it.
  */
-export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<void> {
-  yield* loadSeenKeys(scope, stream);
-  const found = yield* value(scope, `select 1 from missing_found f where ${whereStream(stream, 'f')}`);
-  if (found !== undefined) return;
+export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<WorkTables> {
+  const tables = yield* loadSeenKeys(scope, stream);
+  if (tables.hasMissing) return tables;
   yield* execute(scope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
   // The order of the keys lets SQLite read both tables once, end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
@@ -148,6 +180,7 @@ export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<
     order by ${keys} on conflict do nothing`;
   yield* execute(scope, rest(tableOf(stream), whereLive(stream)));
   for (const { table } of stream.childTables ?? []) yield* execute(scope, rest(nameOf(table), 'true'));
+  return { ...tables, hasMissing: true };
 }
 
 /** The condition that row `t` is missing. Call `findMissing` first. */

@@ -3,6 +3,7 @@ import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { PageCommit, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
+  existsFlag,
   firstKey,
   fromClock,
   type SqlCondition,
@@ -52,6 +53,7 @@ function* changed(
   stream: Stream,
   shown: readonly DecodedRow[],
 ): SqlStatements<readonly DecodedRow[]> {
+  if (shown.length === 0) return [];
   const held = yield* existingWithChildren(
     scope,
     stream,
@@ -71,9 +73,14 @@ function* stagedAmong(
   shown: readonly DecodedRow[],
 ): SqlStatements<readonly string[]> {
   const own = `staged_keys g where ${whereStream(stream, 'g')}`;
-  yield* loadStagedKeys(scope, stream);
-  const one = yield* value(scope, `select 1 from ${own} limit 1`);
-  if (one === undefined) return [];
+  const [known = {}] = yield* rows(
+    scope,
+    `select ${existsFlag(`from staged_loaded b where ${whereStream(stream, 'b')}`)} is_loaded,
+      ${existsFlag(`from ${own}`)} has_keys, ${existsFlag(`from ${nameOf(stream.staged)} s where s.env_id = @env`)} has_rows`,
+  );
+  if (known['is_loaded'] !== 1) yield* loadStagedKeys(scope, stream);
+  // The rows that an earlier process staged had no keys.
+  if (known[known['is_loaded'] === 1 ? 'has_keys' : 'has_rows'] !== 1) return [];
   const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from ${scope.dialect.arrays('@keys')})`;
   const found = yield* rows(scope, `select g.key_1, g.key_2 from ${own} and ${among}`, {
     keys: bothParts(shown),
@@ -83,8 +90,6 @@ function* stagedAmong(
 
 /** Loads the keys that an earlier process staged, once: the tables have no key and hold all environments' rows. */
 function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void> {
-  const known = `select 1 from staged_loaded b where ${whereStream(stream, 'b')}`;
-  if ((yield* value(scope, known)) !== undefined) return;
   yield* execute(scope, `insert into staged_loaded values (@env, '${stream.name}')`);
   const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
   const sql = `insert into staged_keys

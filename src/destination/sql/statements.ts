@@ -87,6 +87,8 @@ export interface CommitScope extends MirrorScope {
   readonly mirroredAt: Instant;
   /** Streams that removals make marks for. */
   readonly marking: ReadonlySet<StreamName>;
+  /** Streams that it has reopened. */
+  readonly reopened: Set<StreamName>;
 }
 
 /** `@env` is the environment in every statement. */

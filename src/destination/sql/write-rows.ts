@@ -164,6 +164,7 @@ export function* leaveMarksOf(scope: CommitScope, stream: Stream, { sql, values 
 
 /** Reopens these streams in this cycle: they have to read again (R9). */
 export function* reopenStream(scope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
+  for (const name of names) scope.reopened.add(name);
   const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
     and stream in (select value from ${scope.dialect.texts('@names')}) and finished_cycle is not null`;
   yield* execute(scope, sql, { names: JSON.stringify(names) });

@@ -31,7 +31,7 @@ import { fileError } from './file-error.ts';
 import { migrateFile } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
 import { fileState } from './open-state.ts';
-import { createRunTables } from './temporary-tables.ts';
+import { createWorkTables } from './temporary-tables.ts';
 
 /**
  * Opens a mirror for a dry run, which reads the file as it is now and keeps its writes in memory. Without a file, the
@@ -50,7 +50,7 @@ export function openForDryRun(path: string): MirrorFile {
     mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
     mirror.connection.exec(LAST_RUNS);
     for (const name of scratchTables(mirror)) shadow(mirror, name, 'where false');
-    createRunTables(mirror.connection);
+    createWorkTables(mirror.connection);
     return mirror;
   } catch (error) {
     mirror.connection.close();
@@ -61,7 +61,7 @@ export function openForDryRun(path: string): MirrorFile {
 function emptyMirror(): MirrorFile {
   const mirror = mirrorOn(new Database(':memory:'), ':memory:');
   migrateFile(mirror.connection);
-  createRunTables(mirror.connection);
+  createWorkTables(mirror.connection);
   return mirror;
 }
 

@@ -8,13 +8,13 @@ import { column, type MirrorScope, rows, run, type SqlStatements } from '../sql/
 import { list, nameOf, quote } from '../sql/tables.ts';
 import { portMethods, sqliteScope } from './driver.ts';
 import type { MirrorFile } from './open.ts';
-import { createSeenTables } from './temporary-tables.ts';
+import { createWorkTables } from './temporary-tables.ts';
 
 /** One environment's part of a mirror that is open for reading only (see `createScratchTables`). */
 export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorReader {
   const scope = sqliteScope(mirror, envId);
   // Recorded keys have no time and no run, and make no marks.
-  const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>() };
+  const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>(), reopened: new Set<never>() };
   const asking = portMethods(mirror);
   return {
     checkpoints: asking(() => loadCheckpoints(envId)),
@@ -46,7 +46,7 @@ export function createScratchTables({ connection }: MirrorFile): void {
   connection.exec(
     `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
   );
-  createSeenTables(connection);
+  createWorkTables(connection);
   connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
     primary key (env_id, stream, what, id)) without rowid`);
   connection.exec(`create temp table dated (env_id text, stream text, id text, at text,

@@ -11,7 +11,7 @@ import { closeWritten } from './close.ts';
 import { createStatementCache, type PrepareStatement, perform } from './driver.ts';
 import { attempt, fileError, readerError } from './file-error.ts';
 import { migrateFile, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
-import { createRunTables } from './temporary-tables.ts';
+import { createWorkTables } from './temporary-tables.ts';
 import { type CommitTransactions, createTransactions } from './transactions.ts';
 
 /** An open mirror: the connection, its prepared statements, and drizzle for the rest. */
@@ -46,7 +46,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       // With a permanent reader such as `serve`, the log would otherwise keep the largest size it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
       migrateFile(mirror.connection);
-      createRunTables(mirror.connection);
+      createWorkTables(mirror.connection);
       return mirror;
     } catch (error) {
       closeWritten(mirror);

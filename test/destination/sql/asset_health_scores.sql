@@ -38,7 +38,12 @@ select "asset_id", "dimension", "score", "test_count", "bucket_at", "extra"
   where env_id = @env
     and "asset_id" in (select value from json_each(@ids));
 
-select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_health_scores';
+select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
+      from staged_keys g
+      where g.env_id = @env
+        and g.stream = 'asset_health_scores') then 1 else 0 end has_keys, case when exists (select 1
+      from "asset_health_scores_staged" s
+      where s.env_id = @env) then 1 else 0 end has_rows;
 
 insert into staged_loaded values (@env, 'asset_health_scores');
 
@@ -47,8 +52,6 @@ insert into staged_keys
   from "asset_health_scores_staged" s
   where s.env_id = @env
   on conflict do nothing;
-
-select 1 from staged_keys g where g.env_id = @env and g.stream = 'asset_health_scores' limit 1;
 
 insert into staged_keys
   select c.env_id, 'asset_health_scores', value ->> 0, value ->> 1
@@ -177,11 +180,24 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health
 
 -- a replacement of the table
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores') last,
-    (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'asset_health_scores') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_health_scores') last,
+    (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end + case when exists (select 1
+      from "asset_health_scores_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -196,8 +212,6 @@ insert into seen_through
   values (@env, 'asset_health_scores', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
 insert into missing_found values (@env, 'asset_health_scores') on conflict do nothing;
 
@@ -379,32 +393,33 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_health_scores' and r.run_id < @since;
 
-delete from "asset_health_scores_staged" as x where x.env_id = @env;
-
-delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a replacement of the table that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores') last,
-    (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'asset_health_scores') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_health_scores') last,
+    (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end + case when exists (select 1
+      from "asset_health_scores_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -419,8 +434,6 @@ insert into seen_through
   values (@env, 'asset_health_scores', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
 insert into missing_found values (@env, 'asset_health_scores') on conflict do nothing;
 
@@ -627,23 +640,11 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_health_scores' and r.run_id < @since;
 
-delete from "asset_health_scores_staged" as x where x.env_id = @env;
-
-delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -668,11 +669,24 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores') last,
-    (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'asset_health_scores') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_health_scores') last,
+    (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end + case when exists (select 1
+      from "asset_health_scores_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -718,14 +732,6 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from "asset_health_scores_staged" as x where x.env_id = @env;
-
-delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
@@ -735,7 +741,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'asset_healt
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

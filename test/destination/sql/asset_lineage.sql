@@ -29,7 +29,12 @@ select t."upstream_asset_id", t."downstream_asset_id", t."extra"
     and t."upstream_asset_id" = k.value ->> 0
     and t."downstream_asset_id" = k.value ->> 1;
 
-select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_lineage';
+select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
+      from staged_keys g
+      where g.env_id = @env
+        and g.stream = 'asset_lineage') then 1 else 0 end has_keys, case when exists (select 1
+      from "asset_lineage_staged" s
+      where s.env_id = @env) then 1 else 0 end has_rows;
 
 insert into staged_loaded values (@env, 'asset_lineage');
 
@@ -38,8 +43,6 @@ insert into staged_keys
   from "asset_lineage_staged" s
   where s.env_id = @env
   on conflict do nothing;
-
-select 1 from staged_keys g where g.env_id = @env and g.stream = 'asset_lineage' limit 1;
 
 insert into staged_keys
   select c.env_id, 'asset_lineage', value ->> 0, value ->> 1
@@ -140,10 +143,23 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 
 -- a replacement of the table
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'asset_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end + case when exists (select 1
+      from "asset_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -158,8 +174,6 @@ insert into seen_through
   values (@env, 'asset_lineage', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
 insert into missing_found values (@env, 'asset_lineage') on conflict do nothing;
 
@@ -366,29 +380,32 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_lineage' and r.run_id < @since;
 
-delete from "asset_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a replacement of the table that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'asset_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end + case when exists (select 1
+      from "asset_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -403,8 +420,6 @@ insert into seen_through
   values (@env, 'asset_lineage', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
 insert into missing_found values (@env, 'asset_lineage') on conflict do nothing;
 
@@ -648,21 +663,11 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_lineage' and r.run_id < @since;
 
-delete from "asset_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -687,10 +692,23 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'asset_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end + case when exists (select 1
+      from "asset_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -736,12 +754,6 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from "asset_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
@@ -751,7 +763,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'asset_linea
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

@@ -157,10 +157,18 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 -- a sweep
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'assets') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'assets') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'assets') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -172,8 +180,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets') on conflict do nothing;
 
@@ -252,17 +258,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a sweep that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'assets') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'assets') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'assets') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -274,8 +284,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets') on conflict do nothing;
 
@@ -366,17 +374,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a sweep that another scan follows
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'assets') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'assets') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'assets') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -388,8 +400,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets') on conflict do nothing;
 
@@ -470,10 +480,6 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- rows whose removal is held back are marked
 
@@ -497,10 +503,18 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'assets') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'assets') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'assets') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -593,7 +607,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

@@ -29,7 +29,12 @@ select t."upstream_column_id", t."downstream_column_id", t."extra"
     and t."downstream_column_id" = k.value ->> 0
     and t."upstream_column_id" = k.value ->> 1;
 
-select 1 from staged_loaded b where b.env_id = @env and b.stream = 'column_lineage';
+select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'column_lineage') then 1 else 0 end is_loaded, case when exists (select 1
+      from staged_keys g
+      where g.env_id = @env
+        and g.stream = 'column_lineage') then 1 else 0 end has_keys, case when exists (select 1
+      from "column_lineage_staged" s
+      where s.env_id = @env) then 1 else 0 end has_rows;
 
 insert into staged_loaded values (@env, 'column_lineage');
 
@@ -38,8 +43,6 @@ insert into staged_keys
   from "column_lineage_staged" s
   where s.env_id = @env
   on conflict do nothing;
-
-select 1 from staged_keys g where g.env_id = @env and g.stream = 'column_lineage' limit 1;
 
 insert into staged_keys
   select c.env_id, 'column_lineage', value ->> 0, value ->> 1
@@ -176,10 +179,23 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 -- a replacement of the table
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'column_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'column_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+      from "column_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -194,8 +210,6 @@ insert into seen_through
   values (@env, 'column_lineage', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
 insert into missing_found values (@env, 'column_lineage') on conflict do nothing;
 
@@ -511,29 +525,32 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_lineage' and r.run_id < @since;
 
-delete from "column_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
 
 
 -- a replacement of the table that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'column_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'column_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+      from "column_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -548,8 +565,6 @@ insert into seen_through
   values (@env, 'column_lineage', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
 insert into missing_found values (@env, 'column_lineage') on conflict do nothing;
 
@@ -910,29 +925,32 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_lineage' and r.run_id < @since;
 
-delete from "column_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a replacement of marked rows
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'column_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'column_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+      from "column_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -1210,29 +1228,32 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from "column_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a replacement of marked rows that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'column_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'column_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+      from "column_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -1556,21 +1577,11 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from "column_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -1595,10 +1606,23 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'column_lineage') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'column_lineage') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+      from "column_lineage_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -1662,12 +1686,6 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from "column_lineage_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
@@ -1677,7 +1695,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'column_line
 delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

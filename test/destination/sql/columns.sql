@@ -179,10 +179,18 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 -- rows of parents that were read again
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'columns') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'columns') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -278,10 +286,18 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 -- a sweep
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'columns') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'columns') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -293,8 +309,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns') on conflict do nothing;
 
@@ -379,17 +393,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a sweep that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'columns') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'columns') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -401,8 +419,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns') on conflict do nothing;
 
@@ -503,17 +519,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a sweep that another scan follows
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'columns') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'columns') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -525,8 +545,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns') on conflict do nothing;
 
@@ -613,10 +631,6 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- rows whose removal is held back are marked
 
@@ -640,10 +654,18 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'columns') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'columns') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'columns') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -733,7 +755,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

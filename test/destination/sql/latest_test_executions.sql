@@ -35,7 +35,12 @@ select t."sub_test_unique_id", t."id", t."test_id", t."sub_type", t."status", t.
   where t.env_id = @env
     and t."sub_test_unique_id" in (select value from json_each(@keys));
 
-select 1 from staged_loaded b where b.env_id = @env and b.stream = 'latest_test_executions';
+select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
+      from staged_keys g
+      where g.env_id = @env
+        and g.stream = 'latest_test_executions') then 1 else 0 end has_keys, case when exists (select 1
+      from "latest_test_executions_staged" s
+      where s.env_id = @env) then 1 else 0 end has_rows;
 
 insert into staged_loaded values (@env, 'latest_test_executions');
 
@@ -44,8 +49,6 @@ insert into staged_keys
   from "latest_test_executions_staged" s
   where s.env_id = @env
   on conflict do nothing;
-
-select 1 from staged_keys g where g.env_id = @env and g.stream = 'latest_test_executions' limit 1;
 
 insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
 
@@ -154,11 +157,24 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_
 
 -- a replacement of the table
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions') last,
-    (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'latest_test_executions') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'latest_test_executions') last,
+    (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end + case when exists (select 1
+      from "latest_test_executions_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -173,8 +189,6 @@ insert into seen_through
   values (@env, 'latest_test_executions', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
 insert into missing_found values (@env, 'latest_test_executions') on conflict do nothing;
 
@@ -333,30 +347,33 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test_executions' and r.run_id < @since;
 
-delete from "latest_test_executions_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a replacement of the table that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions') last,
-    (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'latest_test_executions') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'latest_test_executions') last,
+    (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end + case when exists (select 1
+      from "latest_test_executions_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -371,8 +388,6 @@ insert into seen_through
   values (@env, 'latest_test_executions', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
 insert into missing_found values (@env, 'latest_test_executions') on conflict do nothing;
 
@@ -564,21 +579,11 @@ update sync_checkpoints
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test_executions' and r.run_id < @since;
 
-delete from "latest_test_executions_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
 
 delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -603,11 +608,24 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions') last,
-    (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'latest_test_executions') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'latest_test_executions') last,
+    (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end + case when exists (select 1
+      from "latest_test_executions_staged" w
+      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -653,12 +671,6 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from "latest_test_executions_staged" as x where x.env_id = @env;
-
-delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
-
-delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
-
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
@@ -668,7 +680,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'latest_test
 delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

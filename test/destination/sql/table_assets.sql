@@ -152,10 +152,18 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets
 
 -- the end of a round of marked rows
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'table_assets') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'table_assets') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'table_assets') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'table_assets') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'table_assets') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'table_assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -220,17 +228,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'table_assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- the end of a whole read
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'table_assets') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'table_assets') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'table_assets') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'table_assets') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'table_assets') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'table_assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -302,7 +314,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'table_asset
 delete from seen_keys as s where s.env_id = @env and s.stream = 'table_assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;

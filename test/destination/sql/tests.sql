@@ -146,10 +146,18 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 -- rows of parents that were read again
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'tests') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'tests') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -221,10 +229,18 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
 -- a sweep
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'tests') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'tests') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -236,8 +252,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 
 insert into missing_found values (@env, 'tests') on conflict do nothing;
 
@@ -324,17 +338,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a sweep that is held back
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'tests') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'tests') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -346,8 +364,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 
 insert into missing_found values (@env, 'tests') on conflict do nothing;
 
@@ -450,17 +466,21 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- a sweep that another scan follows
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'tests') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'tests') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -472,8 +492,6 @@ insert into seen_keys
   on conflict do nothing;
 
 insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 
 insert into missing_found values (@env, 'tests') on conflict do nothing;
 
@@ -562,10 +580,6 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
-
 
 -- rows whose removal is held back are marked
 
@@ -589,10 +603,18 @@ update sync_checkpoints
 
 -- removals that were held back are applied
 
-select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
-      from seen_through s
-      where s.env_id = @env
-        and s.stream = 'tests') through;
+select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
+      from seen_through w
+      where w.env_id = @env
+        and w.stream = 'tests') through, case when exists (select 1
+      from missing_found w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'tests') then 1 else 0 end has_marks, 0 staged, (select returned_count
+      from mirror_environments
+      where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -664,7 +686,3 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'tests';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
-
-select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
-  from sync_checkpoints c
-  where c.env_id = @env;
