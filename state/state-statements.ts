@@ -13,12 +13,15 @@ export type StateStatements<Result> = Generator<StateStatement, Result, { readon
  * A statement that runs for every page is a constant text, because rendering one takes longer than SQLite takes to run
  * it.
  */
-export type StateStatement = SQL | ConstantStatement;
+export type StateStatement = (SQL | ConstantStatement) & MaybeUnanswered;
 
 interface ConstantStatement {
   readonly sql: string;
   /** By their names in `sql`, `@name`; unused values are allowed. */
   readonly values: Readonly<Record<string, unknown>>;
+}
+
+export interface MaybeUnanswered {
   /** Set if the answer is not needed: a driver may continue before it has it. */
   readonly isUnanswered?: boolean;
 }
@@ -63,12 +66,12 @@ export function insertStatement<Table extends SQLiteTable>(table: Table, row: Gi
   return sql`insert into ${table} (${listed(given.map(({ column }) => bare(column)))}) values (${listed(values)})`;
 }
 
-/** Inserts a row, or updates the given columns of the row with its key. */
+/** Inserts a row, or updates the given columns of the row with its key, without an answer. */
 export function upsertInto<Table extends SQLiteTable>(
   table: Table,
   row: GivenColumns<Table>,
   key: readonly SQLiteColumn[],
-): ConstantStatement {
+): ConstantStatement & MaybeUnanswered {
   const given = givenColumns(table, row);
   const names = given.map(({ column }) => column.name);
   const keys = key.map(({ name }) => name);
@@ -77,13 +80,19 @@ export function upsertInto<Table extends SQLiteTable>(
     sql: `insert into "${getTableName(table)}" ("${names.join('", "')}") values (@${names.join(', @')})
       on conflict ("${keys.join('", "')}") do update set ${set.join(', ')}`,
     values: Object.fromEntries(given.map(({ column, value }) => [column.name, value])),
+    isUnanswered: true,
   };
 }
 
-/** Sets the given columns; in all rows without a condition. */
-export function update<Table extends SQLiteTable>(table: Table, values: GivenColumns<Table>, where?: SQL): SQL {
+/** Sets the given columns, without an answer; in all rows without a condition. */
+export function update<Table extends SQLiteTable>(
+  table: Table,
+  values: GivenColumns<Table>,
+  where?: SQL,
+): SQL & MaybeUnanswered {
   const set = givenColumns(table, values).map(({ column, value }) => sql`${bare(column)} = ${value}`);
-  return sql`update ${table} set ${listed(set)}${where === undefined ? sql`` : sql` where ${where}`}`;
+  const statement = sql`update ${table} set ${listed(set)}${where === undefined ? sql`` : sql` where ${where}`}`;
+  return Object.assign(statement, { isUnanswered: true });
 }
 
 /** A table of the given texts, for `with`. There must be at least one. */

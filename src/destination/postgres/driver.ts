@@ -25,8 +25,7 @@ export async function performOn<Result>(
   };
   let step = statements.next();
   while (step.done !== true) {
-    const isUnanswered = 'isUnanswered' in step.value && step.value.isUnanswered;
-    step = statements.next(await sendStatement(isUnanswered ? sending : transaction, step.value));
+    step = statements.next(await sendStatement(step.value.isUnanswered ? sending : transaction, step.value));
   }
   return step.value;
 }
