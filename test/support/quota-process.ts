@@ -22,8 +22,7 @@ const source = createHttpSource({
       baseUrl,
       token,
       shareQuota: keeper !== 'memory',
-      openInDatabase: (account) =>
-        keeper === 'row' ? rowKeeper({ transaction: database.transaction, account, nowMs }) : null,
+      openInDatabase: (account) => (keeper === 'row' ? rowKeeper({ ...database, account, nowMs }) : null),
     },
     onUnshared,
   ),

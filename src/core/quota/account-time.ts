@@ -13,7 +13,7 @@ export interface AccountTimeReading {
 }
 
 /** The most that reading the shared clock may take. */
-const TOLERANCE_MS = 1500;
+export const TOLERANCE_MS = 1500;
 
 /** The account's time, unaffected when the clock is set. In doubt, less time has passed: waits get longer (R1, R23). */
 export function accountTime(reading: AccountTimeReading): { readonly atMs: number; readonly offsetMs: number } {

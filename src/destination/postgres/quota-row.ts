@@ -1,7 +1,7 @@
 import type { QuotaChange, QuotaKeeper } from '../../core/ports/quota-keeper.ts';
-import { type AccountTimeReading, accountTime } from '../../core/quota/account-time.ts';
+import { type AccountTimeReading, accountTime, TOLERANCE_MS } from '../../core/quota/account-time.ts';
 import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
-import type { PostgresConnection, PostgresTransaction, TransactionWork } from './transaction.ts';
+import type { PostgresConnection, PostgresDatabase, PostgresTransaction, TransactionWork } from './transaction.ts';
 import { codeOf } from './views.ts';
 
 /** How long a transaction may hold the row of a quota without a statement. */
@@ -14,27 +14,50 @@ export interface QuotaRowOptions {
    * others.
    */
   readonly transaction: <Done>(work: TransactionWork<Done>) => Promise<Done>;
+  /** Does work outside of a transaction, and may repeat it too. */
+  readonly session: PostgresDatabase['session'];
   readonly account: string;
   /** A monotonic clock of this process. */
   readonly nowMs: () => number;
 }
 
+/** What the row holds. */
+interface QuotaRow {
+  readonly text: string;
+  readonly atMs: number;
+  readonly offsetMs: number;
+}
+
+/** What a process knows of the row. */
+interface KnownQuota {
+  /** As this process last left it; null before. */
+  row: QuotaRow | null;
+  /** Whether no other process seems to have changed it since. */
+  isAlone: boolean;
+  seen: AccountTimeReading['seen'];
+  /** How far the server's clock is ahead of this process's clock, at most, and when this was measured. */
+  lead: { readonly aheadMs: number; readonly ownMs: number } | null;
+}
+
 /**
  * Stores the state of an account's quota in a row, for all processes that reach the database (R23). Mirrors of one
  * account may have schemas of their own, so the row is in none of them. Its clock is the server's.
+ *
+ * A process that finds the row as it left it changes it with one statement from then on, which checks that this is
+ * still so. Otherwise it locks the row, which takes a transaction.
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
-  let seen: AccountTimeReading['seen'] = null;
+  const known: KnownQuota = { row: null, isAlone: true, seen: null, lead: null };
   return {
     async change(quotaChange) {
-      const change = () => options.transaction((transaction) => changeRow(transaction, options, { quotaChange, seen }));
-      const { result, atMs, ownMs } = await change().catch(async (error: unknown) => {
+      const changeLocked = () => options.transaction((inside) => changeRow(inside, options, { quotaChange, known }));
+      const changed = await options.session((connection) => changeKnown(connection, options, { quotaChange, known }));
+      if (changed !== null) return changed.result;
+      return changeLocked().catch(async (error: unknown) => {
         if (codeOf(error) !== NO_TABLE) throw error;
         await options.transaction(prepare);
-        return change();
+        return changeLocked();
       });
-      seen = { atMs, ownMs };
-      return result;
     },
     async close() {},
   };
@@ -59,28 +82,84 @@ const ACCOUNT_TABLES = [
     offset_ms double precision not null, used_at timestamptz not null)`,
 ];
 
+const CLOCK_MS = '(extract(epoch from clock_timestamp()) * 1000)::double precision';
+
 /** The outer statement reads the clock once the row is locked, which may take a while. */
-const TAKE = `select taken.*, (extract(epoch from clock_timestamp()) * 1000)::double precision as clock_ms from (
+const TAKE = `select taken.*, ${CLOCK_MS} as clock_ms from (
   select state, at_ms, offset_ms from obsync_accounts.account_quotas where account = $1 for update) taken`;
 const ADD = `insert into obsync_accounts.account_quotas (account, state, at_ms, offset_ms, used_at)
   values ($1, '', 0, 0, clock_timestamp()) on conflict (account) do nothing`;
 const WRITE = `update obsync_accounts.account_quotas set state = $2, at_ms = $3, offset_ms = $4, used_at = clock_timestamp()
   where account = $1`;
 
+/** Changes the row if it is as it was left, and if the time by which the change was made is not ahead of the clock. */
+const WRITE_KNOWN = `with written as (
+    update obsync_accounts.account_quotas set state = $2, at_ms = $3, used_at = clock_timestamp()
+    where account = $1 and state = $4 and at_ms = $5 and offset_ms = $6
+      and ${CLOCK_MS} - $6::double precision - $3::double precision between 0 and ${TOLERANCE_MS}
+    returning account)
+  select ${CLOCK_MS} as clock_ms, (select count(*) from written) as written`;
+
 /** Accounts unused for this long are deleted. */
 const FORGET = `delete from obsync_accounts.account_quotas where used_at < clock_timestamp() - interval '7 days'`;
+
+interface KnownChange<Result> {
+  readonly quotaChange: QuotaChange<Result>;
+  readonly known: KnownQuota;
+}
+
+/** How long a measured lead is used: the clocks may drift apart. */
+const LEAD_MS = 10_000;
+
+/** Notes a reading of the server's clock that was requested at `ownMs`. The fastest one says most. */
+function noteClock(known: KnownQuota, clockMs: number, ownMs: number): void {
+  const aheadMs = clockMs - ownMs;
+  const { lead } = known;
+  const isSet = lead !== null && aheadMs - lead.aheadMs > TOLERANCE_MS;
+  if (lead === null || isSet || aheadMs < lead.aheadMs || ownMs - lead.ownMs > LEAD_MS) known.lead = { aheadMs, ownMs };
+}
+
+/** @returns null if nothing was changed, because another process has changed the row or a clock was set */
+async function changeKnown<Result>(
+  connection: PostgresConnection,
+  { account, nowMs }: QuotaRowOptions,
+  { quotaChange, known }: KnownChange<Result>,
+): Promise<{ readonly result: Result } | null> {
+  const { row, isAlone, lead } = known;
+  if (row === null || lead === null || !isAlone) return null;
+  const ownMs = nowMs();
+  // Not before the actual time, so no response arrives later than computed; the statement checks that it is not after.
+  const atMs = Math.max(row.atMs, ownMs + lead.aheadMs - row.offsetMs);
+  const { state, result } = quotaChange(quotaOfText(row.text), atMs);
+  const text = textOfQuota(state);
+  const { rows } = await connection.query(WRITE_KNOWN, [account, text, atMs, row.text, row.atMs, row.offsetMs]);
+  const { clock_ms, written } = rows[0] ?? {};
+  const clockMs = Number(clock_ms);
+  noteClock(known, clockMs, ownMs);
+  known.isAlone = written === 1;
+  if (!known.isAlone) return null;
+  known.row = { ...row, text, atMs };
+  known.seen = { atMs: clockMs - row.offsetMs, ownMs: nowMs() };
+  return { result };
+}
 
 async function changeRow<Result>(
   transaction: PostgresTransaction,
   { account, nowMs }: QuotaRowOptions,
-  { quotaChange, seen }: { quotaChange: QuotaChange<Result>; seen: AccountTimeReading['seen'] },
-): Promise<{ readonly result: Result; readonly atMs: number; readonly ownMs: number }> {
+  { quotaChange, known }: KnownChange<Result>,
+): Promise<Result> {
+  const sentMs = nowMs();
   const { text, ...look } = await takeRow(transaction, account);
   const ownMs = nowMs();
-  const { atMs, offsetMs } = accountTime({ ...look, ownMs, seen });
+  const { atMs, offsetMs } = accountTime({ ...look, ownMs, seen: known.seen });
   const { state, result } = quotaChange(quotaOfText(text), atMs);
-  transaction.send(WRITE, [account, textOfQuota(state), atMs, offsetMs]);
-  return { result, atMs, ownMs };
+  const row = { text: textOfQuota(state), atMs, offsetMs };
+  transaction.send(WRITE, [account, row.text, atMs, offsetMs]);
+  known.isAlone = known.row === null || (known.row.text === text && known.row.atMs === look.writtenMs);
+  known.seen = { atMs, ownMs };
+  noteClock(known, look.clockMs, sentMs);
+  known.row = row;
+  return result;
 }
 
 /** Locks the row, which it adds if needed, and reads the time from which on it was locked. */

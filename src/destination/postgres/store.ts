@@ -59,8 +59,8 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     // The result stands whether or not it is recorded.
     record: (verification) => record(address, verification).catch(() => {}),
     openQuotaKeeper(account, nowMs, signal) {
-      const { transaction, close } = openQuotaDatabase(share(), { schema, signal });
-      return { ...rowKeeper({ transaction, account, nowMs }), close };
+      const { close, ...database } = openQuotaDatabase(share(), { schema, signal });
+      return { ...rowKeeper({ ...database, account, nowMs }), close };
     },
     openReplicaSource: async () => replicaSource(await openConnection(address), address),
     openCopySource: () => openPostgresSource(address),
@@ -217,13 +217,15 @@ async function openMirror(
   };
 }
 
-/** Transactions that may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
+/** Transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
 export function openQuotaDatabase(pool: PostgresPool, { schema, signal }: { schema: string; signal: AbortSignal }) {
   const prevent = afterAbort(signal, BREAK_OFF_MS, pool.destroy);
   const settings = { schema, idleTimeoutMs: QUOTA_IDLE_MS };
+  const session: PostgresPool['session'] = (work) => withRetry(WAITING, () => pool.session(work));
   return {
+    session,
     transaction: <Done>(work: TransactionWork<Done>) =>
-      withRetry(WAITING, () => pool.session((connection) => inTransaction(connection, settings, work))),
+      session((connection) => inTransaction(connection, settings, work)),
     close(): Promise<void> {
       prevent();
       return pool.close();

@@ -25,8 +25,9 @@ async function database() {
       return server.query(text, values);
     },
   };
-  const { transaction } = pgliteDatabase(watched, 'public');
-  const open = (account: string, nowMs = () => performance.now()) => rowKeeper({ transaction, account, nowMs });
+  const { transaction, session } = pgliteDatabase(watched, 'public');
+  const open = (account: string, nowMs = () => performance.now()) =>
+    rowKeeper({ transaction, session, account, nowMs });
   return { db: server, open, asked };
 }
 
@@ -77,6 +78,36 @@ test('an existing table is not created again, and a change takes four messages',
   await put(open('a'), UNKNOWN_QUOTA);
   expect(asked.filter((text) => /create|lock\(/.test(text))).toEqual([]);
   expect(asked).toHaveLength(4);
+});
+
+test('a process that finds the row as it left it changes it with one message, and sees what others change (R23)', async () => {
+  const { open, asked } = await database();
+  const [own, other] = [open('a'), open('a')];
+  const spent = { window: resumedWindow(0, 50_000), inFlight: [] };
+  for (let i = 0; i < 20; i += 1) {
+    asked.length = 0;
+    await put(own, UNKNOWN_QUOTA);
+  }
+  expect(asked).toHaveLength(1);
+  await put(other, spent);
+  asked.length = 0;
+  expect((await seen(own)).state).toEqual(spent);
+  // It tries, and then locks the row; now that others change it, it locks it at once.
+  expect(asked).toHaveLength(1 + 4);
+  await put(other, UNKNOWN_QUOTA);
+  asked.length = 0;
+  await put(own, spent);
+  expect(asked).toHaveLength(4);
+});
+
+test('a process whose clock is ahead of the server’s does not change the quota by it (R1, R23)', async () => {
+  const { open } = await database();
+  let aheadMs = 0;
+  const keeper = open('a', () => performance.now() + aheadMs);
+  await put(keeper, UNKNOWN_QUOTA);
+  const { atMs } = await seen(keeper);
+  aheadMs = 3_600_000;
+  expect((await seen(keeper)).atMs - atMs).toBeLessThan(60_000);
 });
 
 /** Starts a process that sends this many requests and stores the quota in the row. */
