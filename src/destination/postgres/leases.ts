@@ -5,7 +5,7 @@ import type { Instant } from '../../core/time/instant.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
 import type { WriterLease } from './environment-lock.ts';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from './server-error.ts';
-import type { PostgresConnection, PostgresTransaction } from './transaction.ts';
+import { handled, type PostgresConnection, type PostgresTransaction } from './transaction.ts';
 
 /** A process that writes environments, as the database knows it. */
 export interface LeaseOwner {
@@ -37,12 +37,13 @@ export async function takeLeases(
 ): Promise<Map<string, WriterLease>> {
   const { owner } = leaseOwner;
   // Another writer with a long commit is alive.
-  transaction.send(`set local lock_timeout = '${PATIENCE_MS}ms'`);
-  const nowMs = await renewLease(transaction, leaseOwner);
-  transaction.send('delete from lease_owners where until_ms < $1', [nowMs - DROP_OWNER_AFTER_MS]);
+  transaction.send("select set_config('lock_timeout', $1, true)", [`${PATIENCE_MS}ms`]);
+  const renewed = handled(renewLease(transaction, leaseOwner));
+  transaction.send(`delete from lease_owners where until_ms < ${NOW_MS} - $1::bigint`, [DROP_OWNER_AFTER_MS]);
   // In the same order for all processes, to avoid deadlocks.
   const sorted = envIds.toSorted();
   const held = await lockAll(transaction, sorted, mirroredAt);
+  const nowMs = await renewed;
   const holders = await holdersOf(transaction, [...new Set(held.values())]);
   for (const [envId, holder] of held) if (!mayTake(holders.get(holder) ?? null, owner, nowMs)) throw heldError(envId);
   const taken = await answersTo(sorted, (envId) => transaction.query(TAKE, [envId, owner]));

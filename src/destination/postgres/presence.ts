@@ -51,7 +51,7 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
       const fresh = await connect();
       opening = fresh;
       kept.backend = await fresh
-        .transaction((each) => identifyBackend(each, fresh.processId))
+        .transaction((each) => identifyBackend(each, fresh.processId), 'read-and-note')
         .catch((error: unknown) => {
           fresh.destroy();
           throw error;
@@ -89,6 +89,8 @@ const RELEASE_MS = 1500;
 interface Heartbeat {
   /** Sends the next heartbeat after this time, and then continues periodically. */
   beatAfter(delayMs: number): void;
+  /** Call this when the lease was renewed otherwise. */
+  renewed(): void;
   stop(): Promise<void>;
 }
 
@@ -108,14 +110,17 @@ function createHeartbeat(
     };
     stopNext = isStopped ? NOTHING : after(delayMs, act);
   };
+  const renewed = (): void => {
+    stopLapse();
+    stopLapse = isStopped ? NOTHING : after(LEASE_MS, onLapsed);
+    beatAfter(HEARTBEAT_MS);
+  };
   const beat = async (): Promise<void> => {
     // Gives up on a server that does not respond.
     const stopWaiting = after(HEARTBEAT_MS, kept.forget);
     try {
       await renewOn(await kept.connected());
-      stopLapse();
-      stopLapse = isStopped ? NOTHING : after(LEASE_MS, onLapsed);
-      beatAfter(HEARTBEAT_MS);
+      renewed();
     } catch {
       kept.forget();
       beatAfter(RETRY_MS);
@@ -125,6 +130,7 @@ function createHeartbeat(
   };
   return {
     beatAfter,
+    renewed,
     async stop() {
       isStopped = true;
       stopNext();
@@ -151,6 +157,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
     leases,
     isDirect: () => kept.backend !== null,
     async hold(envIds, mirroredAt) {
+      const begunMs = performance.now();
       // Retrying is safe: taking a lease twice has no further effect.
       const taken = await withRetry(waiting, async () => {
         const each = await kept.connected();
@@ -158,8 +165,9 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
         return taking.catch(forgetLost);
       });
       for (const [envId, lease] of taken) leases.set(envId, lease);
-      // At once, because taking many environments may have taken a while.
-      heartbeat.beatAfter(0);
+      // Taking them has renewed the lease, but taking many may have taken a while.
+      if (performance.now() - begunMs < RETRY_MS) heartbeat.renewed();
+      else heartbeat.beatAfter(0);
     },
     async close() {
       await heartbeat.stop();

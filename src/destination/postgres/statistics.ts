@@ -45,6 +45,7 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
   const changedOf = new Map<string, number>();
   /** The rows of a stream that this process has written, and how many there were when it last analyzed their shards. */
   const growthOf = new Map<string, { readonly written: number; analyzed: number }>();
+  let inCitus: boolean | null = null;
   return {
     note(envId, stream, rows) {
       changed += rows;
@@ -63,10 +64,9 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
       if (isMuch || isMuchOf || hasDoubled)
         await database
           .session(async (connection) => {
-            if (isMuch) await analyzeGrown(connection, schema);
-            if (isMuchOf) await analyzeMissing(connection, schema, envId);
-            if (hasDoubled && (await hasCitus(connection)))
-              await analyzeShards(connection, { schema, envId, tables: tablesOf(stream) });
+            await analyzeLocal(connection, schema, { isMuch, envId: isMuchOf ? envId : null });
+            if (hasDoubled) inCitus ??= await hasCitus(connection);
+            if (hasDoubled && inCitus) await analyzeShards(connection, { schema, envId, tables: tablesOf(stream) });
           })
           .catch((error: unknown) => {
             // Without statistics the server is only slower. A lost connection fails the commit that follows.
@@ -81,15 +81,19 @@ function tablesOf({ table, staged, childTables = [], historyTables = [] }: Strea
   return [...current, ...historyTables.map((history) => history.table)].filter((name) => name !== undefined);
 }
 
-async function analyzeGrown(connection: PostgresConnection, schema: string): Promise<void> {
-  const { rows } = await connection.query(GROWN, [quoteIdentifier(schema)]);
-  for (const { name } of rows) await analyzeTable(connection, schema, String(name));
-}
-
-async function analyzeMissing(connection: PostgresConnection, schema: string, envId: string): Promise<void> {
-  const { rows } = await connection.query(WITHOUT_ENVIRONMENT, [schema, envId]);
-  for (const { name } of rows)
-    if (await hasMany(connection, tableIn(schema, String(name)), envId))
+/** Analyzes the tables that have grown and, with `envId`, those without statistics on the environment. */
+async function analyzeLocal(
+  connection: PostgresConnection,
+  schema: string,
+  { isMuch, envId }: { isMuch: boolean; envId: string | null },
+): Promise<void> {
+  const [grown, missing] = await Promise.all([
+    isMuch ? connection.query(GROWN, [quoteIdentifier(schema)]) : null,
+    envId === null ? null : connection.query(WITHOUT_ENVIRONMENT, [schema, envId]),
+  ]);
+  for (const { name } of grown?.rows ?? []) await analyzeTable(connection, schema, String(name));
+  for (const { name } of missing?.rows ?? [])
+    if (await hasMany(connection, tableIn(schema, String(name)), String(envId)))
       await analyzeTable(connection, schema, String(name));
 }
 

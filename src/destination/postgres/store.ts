@@ -25,12 +25,14 @@ import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, serverError, sqlStateOf } from './server-error.ts';
 import { postgresState } from './state.ts';
 import { tableStatistics, withStatistics } from './statistics.ts';
-import { inTransaction, type TransactionWork } from './transaction.ts';
+import { handled, inTransaction, type TransactionWork } from './transaction.ts';
 
 export function postgresStore(address: PostgresAddress, clock: () => Instant): MirrorStore {
   const { display, schema } = address;
   const explain = (error: unknown): unknown => serverError(display, error);
   const share = sharePool(address);
+  /** The mirror's version, once it is known. */
+  let found: number | undefined;
   /** For work that may be repeated. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
     const waiting = { ...WAITING, patience: { isOver: false } };
@@ -47,11 +49,14 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
       distribute: () => connected((connection) => distributeTables(connection, schema)),
     },
     explain,
-    exists: () => withRetry({ ...WAITING, patience: { isOver: false } }, () => mirrorExists(share(), address)),
+    async exists() {
+      found = await withRetry({ ...WAITING, patience: { isOver: false } }, () => versionAt(share(), address));
+      return found > 0;
+    },
     version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
-    open: (signal, options) => openMirror(address, share(), { ...options, explainAny: explain, signal, clock }),
+    open: (signal, options) => openMirror(address, share(), { ...options, explainAny: explain, signal, clock, found }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
@@ -100,11 +105,12 @@ async function onConnection<Done>(
 }
 
 /** A run keeps this connection, because it has opened its quota before. */
-function mirrorExists(shared: PostgresPool, { schema, display }: PostgresAddress): Promise<boolean> {
+function versionAt(shared: PostgresPool, { schema, display }: PostgresAddress): Promise<number> {
   const found = closeAfter(shared, (pool) =>
     pool.session(async (connection) => {
+      const version = handled(postgresVersion(connection, schema));
       await checkServer(connection, display);
-      return (await postgresVersion(connection, schema)) > 0;
+      return version;
     }),
   );
   return translateErrors(found, (error) => connectError(display, error));
@@ -165,12 +171,14 @@ interface PostgresWriterOptions extends WriterOptions {
   readonly explainAny: (error: unknown) => unknown;
   readonly signal: AbortSignal;
   readonly clock: () => Instant;
+  /** The mirror's version, if it was just read. */
+  readonly found: number | undefined;
 }
 
 async function openMirror(
   address: PostgresAddress,
   database: PostgresPool,
-  { explainAny, signal, clock, alertRules }: PostgresWriterOptions,
+  { explainAny, signal, clock, alertRules, found }: PostgresWriterOptions,
 ): Promise<OpenMirror> {
   const { schema, display } = address;
   const owner = randomUUID();
@@ -188,7 +196,9 @@ async function openMirror(
     afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
     afterAbort(signal, BREAK_OFF_MS, database.destroy),
   ];
-  const made = withRetry(waiting, () => database.session((connection) => migratePostgres(connection, schema)));
+  const made = withRetry(waiting, () =>
+    database.session((connection) => migratePostgres(connection, schema, { found })),
+  );
   await made.catch(async (error: unknown) => {
     await database.close();
     throw explain(error);
