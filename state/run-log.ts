@@ -162,12 +162,13 @@ export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateSt
   if ((end.left_over ?? null) === null) yield update(syncRuns, { left_over: null }, earlier);
 }
 
-/**
- * Records what a run did to one stream, once the stream has ended; called again if the run returned to it. There is no
- * row if the run did nothing and the stream ended as it did last time.
- */
+/** Whether a run did nothing to a stream, which ended as it did last time: then the log gets no row. */
+export function* isUneventful(row: StreamRun): StateStatements<boolean> {
+  return !didAnything(row) && (yield* lastStatus(row)) === row.status;
+}
+
+/** Records what a run did to one stream, once the stream has ended; called again if the run returned to it. */
 export function* recordStreamRun(row: StreamRun): StateStatements<void> {
-  if (!didAnything(row) && (yield* lastStatus(row)) === row.status) return;
   yield upsertInto(syncStreamRuns, row, [syncStreamRuns.run_id, syncStreamRuns.env_id, syncStreamRuns.stream]);
 }
 
@@ -208,6 +209,8 @@ const PRUNED_AT_ONCE = 10;
  */
 export function* pruneLog(before: Instant): StateStatements<void> {
   const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));
+  const old = oldest.filter((run) => (run.server_time ?? run.started_at) < before);
+  if (old.length === 0) return;
   const lastDone = yield* first(
     queryBuilder
       .select({ id: syncRuns.id })
@@ -216,9 +219,7 @@ export function* pruneLog(before: Instant): StateStatements<void> {
       .orderBy(desc(syncRuns.id))
       .limit(1),
   );
-  const ids = oldest
-    .filter((run) => (run.server_time ?? run.started_at) < before && run.id !== lastDone?.id)
-    .map((run) => run.id);
+  const ids = old.filter((run) => run.id !== lastDone?.id).map((run) => run.id);
   if (ids.length === 0) return;
   const { run_id, env_id, stream } = syncStreamRuns;
   yield sql`delete from ${syncStreamRuns} where ${inArray(run_id, ids)} and exists (

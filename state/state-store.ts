@@ -25,6 +25,7 @@ import {
   claimMirror,
   endRun,
   forgetRun,
+  isUneventful,
   joinCycle,
   loadLastTries,
   pruneLog,
@@ -46,7 +47,9 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     beginRun: (startedAt, command) => write(() => beginRun(startedAt, command, randomHex())),
     joinCycle: (query) => write(() => joinCycle(query)),
     lastTries: (reach) => read(() => loadLastTries(reach)),
-    recordStreamRun: (row) => write(() => recordStreamRun(row), [row.env_id]),
+    async recordStreamRun(row) {
+      if (!(await read(() => isUneventful(row)))) await write(() => recordStreamRun(row), [row.env_id]);
+    },
     endRun: (run, end) => write(() => endRun(run, end, clock)),
     forgetRun: (id) => write(() => forgetRun(id), clock.moved() ?? []),
     pruneLog: (before) => write(() => pruneLog(before)),

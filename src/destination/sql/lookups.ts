@@ -83,11 +83,12 @@ export function* facts(
   const sql = `select ${existsFlag(liveRows(stream))} has_rows,
     ${existsFlag(`${fromRejected(stream)} and ${WHERE_HAS_KEY}`)} has_rejected,
     ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark,
-    ${existsFlag(scannedParent(stream))} is_parent_scanned`;
-  const [found] = yield* rows(scope, sql);
+    ${existsFlag(scannedParent(stream))} is_parent_scanned, m.* from (${selectMarks(stream, about)}) m`;
+  const { since, settledBefore, run } = about;
+  const [found] = yield* rows(scope, sql, { since, settledBefore, run });
   return {
     hasRows: found?.['has_rows'] === 1,
-    marks: yield* countMarks(scope, stream, about),
+    marks: marksOf(found),
     hasRejected: found?.['has_rejected'] === 1,
     hasHeld: found?.['has_held'] === 1,
     lastMark: Number(found?.['last_mark'] ?? 0),
@@ -136,19 +137,22 @@ export function* countMarks(
   stream: Stream,
   { since, settledBefore, run }: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts['marks']> {
-  if (stream.parentTable === undefined) return { inside: 0, outside: 0, isDue: false };
+  const [found] = yield* rows(scope, selectMarks(stream, { since }), { since, settledBefore, run });
+  return marksOf(found);
+}
+
+function marksOf(found: Row | undefined): RoundFacts['marks'] {
+  return { inside: Number(found?.['inside']), outside: Number(found?.['outside']), isDue: found?.['is_due'] === 1 };
+}
+
+function selectMarks(stream: Stream, { since }: Pick<FactsQuery, 'since'>): string {
+  if (stream.parentTable === undefined) return 'select 0 inside, 0 outside, 0 is_due';
   const whereInside = since === null ? 'true' : 't.synced_at >= @since';
   const sum = (whenInside: 0 | 1): string =>
     `coalesce(sum(case when ${whereInside} then ${whenInside} else ${1 - whenInside} end), 0)`;
   const whereDue = `m.left_by_run is null or not ${WHERE_UNSETTLED}`;
-  const sql = `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${whereDue} then 1 else 0 end), 0) is_due
+  return `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${whereDue} then 1 else 0 end), 0) is_due
     ${fromMarked(stream)}`;
-  const [marks] = yield* rows(scope, sql, { since, settledBefore, run });
-  return {
-    inside: Number(marks?.['inside']),
-    outside: Number(marks?.['outside']),
-    isDue: Number(marks?.['is_due']) === 1,
-  };
 }
 
 /** How many removals are held back, and how many rows are rejected (R14, R20). */

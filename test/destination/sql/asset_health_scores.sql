@@ -187,15 +187,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'asset_health_scores') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'asset_health_scores') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
       from "asset_health_scores_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -409,15 +412,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'asset_health_scores') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'asset_health_scores') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
       from "asset_health_scores_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -676,15 +682,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'asset_health_scores') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'asset_health_scores') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
       from "asset_health_scores_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

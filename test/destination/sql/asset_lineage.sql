@@ -149,15 +149,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'asset_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'asset_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "asset_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -395,15 +398,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'asset_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'asset_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "asset_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -698,15 +704,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'asset_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'asset_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "asset_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

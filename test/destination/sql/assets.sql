@@ -163,10 +163,16 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'assets') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
+      where w.env_id = @env
         and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+        and w.stream = 'assets') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -267,10 +273,16 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'assets') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
+      where w.env_id = @env
         and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+        and w.stream = 'assets') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -383,10 +395,16 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'assets') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
+      where w.env_id = @env
         and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+        and w.stream = 'assets') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -509,10 +527,16 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'assets') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
+      where w.env_id = @env
         and w.stream = 'assets') then 1 else 0 end has_missing, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+        and w.stream = 'assets') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

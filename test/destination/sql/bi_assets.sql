@@ -158,10 +158,16 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'bi_assets') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
+        and w.stream = 'bi_assets') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
+      where w.env_id = @env
         and w.stream = 'bi_assets') then 1 else 0 end has_missing, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'bi_assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+        and w.stream = 'bi_assets') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -232,10 +238,16 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'bi_assets') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
+        and w.stream = 'bi_assets') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
+      where w.env_id = @env
         and w.stream = 'bi_assets') then 1 else 0 end has_missing, case when exists (select 1
+      from staged_loaded w
+      where w.env_id = @env
+        and w.stream = 'bi_assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end has_marks, 0 staged, (select returned_count
+        and w.stream = 'bi_assets') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

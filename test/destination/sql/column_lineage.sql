@@ -185,15 +185,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'column_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'column_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "column_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -540,15 +543,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'column_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'column_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "column_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -940,15 +946,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'column_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'column_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "column_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -1243,15 +1252,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'column_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'column_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "column_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -1612,15 +1624,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'column_lineage') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'column_lineage') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'column_lineage') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'column_lineage') then 1 else 0 end is_loaded, case when exists (select 1
       from "column_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

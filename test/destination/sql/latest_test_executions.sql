@@ -42,14 +42,6 @@ select case when exists (select 1 from staged_loaded b where b.env_id = @env and
       from "latest_test_executions_staged" s
       where s.env_id = @env) then 1 else 0 end has_rows;
 
-insert into staged_loaded values (@env, 'latest_test_executions');
-
-insert into staged_keys
-  select s.env_id, 'latest_test_executions', s."sub_test_unique_id", ''
-  from "latest_test_executions_staged" s
-  where s.env_id = @env
-  on conflict do nothing;
-
 insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
 
 
@@ -164,15 +156,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'latest_test_executions') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'latest_test_executions') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
       from "latest_test_executions_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -363,15 +358,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'latest_test_executions') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'latest_test_executions') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
       from "latest_test_executions_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -615,15 +613,18 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
         and w.stream = 'latest_test_executions') through, case when exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
-      from marks w
+        and w.stream = 'latest_test_executions') then 1 else 0 end is_found, case when exists (select 1
+      from missing_keys w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, case when exists (select 1
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end + case when exists (select 1
+        and w.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
       from "latest_test_executions_staged" w
-      where w.env_id = @env) then 1 else 0 end staged, (select returned_count
+      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
