@@ -144,9 +144,8 @@ function* applyReadEnd(scope: CommitScope, stream: Stream, commit: PageCommit): 
 function* applyRoundEnd(scope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
   const { roundEnd, checkpoint } = commit;
   const tables = yield* loadForRoundEnd(scope, stream, roundEnd);
-  const hold = roundEnd.isHeld(yield* weighRemovals(scope, stream, roundEnd));
-  const { hasMarks } = tables;
-  const changedRows = yield* commitRoundEnd(scope, stream, { ...roundEnd, hold, hasMarks });
+  const hold = roundEnd.isHeld(yield* weighRemovals(scope, stream, roundEnd, tables));
+  const changedRows = yield* commitRoundEnd(scope, stream, { ...roundEnd, hold }, tables);
   if (roundEnd.rememberFrom !== null) yield* persistSeen(scope, stream, roundEnd.rememberFrom);
   else if (!checkpoint.waitingScan) yield* forgetRound(scope, stream, tables);
   const done = yield* applied(scope, stream, commit, [changedRows]);
@@ -287,7 +286,7 @@ function* markHeld(scope: CommitScope, stream: Stream): SqlStatements<void> {
 
 /** Discards what the round saw and staged. */
 function* forgetRound(scope: CommitScope, stream: Stream, tables: WorkTables): SqlStatements<void> {
-  if (tables.hasStaged) yield* forgetStaged(scope, stream, 'all');
+  if (tables.hasStaged || tables.isStagedLoaded) yield* forgetStaged(scope, stream, 'all');
   yield* forgetSeen(scope, stream, 'all', tables);
 }
 

@@ -33,9 +33,14 @@ export function* loadForRoundEnd(
 /**
  * How many rows the end of a round would remove, without those already held back (R14). Call `loadForRoundEnd` first.
  */
-export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd): SqlStatements<RemovalCount> {
+export function* weighRemovals(
+  scope: MirrorScope,
+  stream: Stream,
+  end: RoundEnd,
+  { hasMissing }: WorkTables,
+): SqlStatements<RemovalCount> {
   const gone = removalsOf(stream, end);
-  if (gone === null) return { live: 0, toRemove: 0 };
+  if (gone === null || (end.replace !== 'marked' && !hasMissing)) return { live: 0, toRemove: 0 };
   const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}`;
   const held = whereHeldBack(stream);
   const unexplained = `${rows} and ${gone.sql} and not ${whereExplained(stream)} and not ${held}`;
@@ -62,9 +67,11 @@ function removalsOf(
 export function* commitRoundEnd(
   commitScope: CommitScope,
   stream: Stream,
-  ended: RoundEnd & { hold: boolean; hasMarks: boolean },
+  ended: RoundEnd & { hold: boolean },
+  tables: WorkTables,
 ): SqlStatements<ChangedRows> {
-  const { sweep: swept, replace: scope, through, hold, isWhole, hasMarks } = ended;
+  const { sweep: swept, replace: scope, through, hold, isWhole } = ended;
+  const { hasMarks } = tables;
   const of = { lastMark: ended.lastMark, run: ended.run };
   const bounds = { ...of, settledBefore: ended.settledBefore, marksThrough: ended.marksThrough };
   let changedRows: ChangedRows = { written: 0, deleted: 0 };
@@ -74,7 +81,7 @@ export function* commitRoundEnd(
   if (ended.isReleased) changedRows = yield* release(commitScope, stream, ended);
   if (swept !== null) changedRows = yield* sweep(commitScope, stream, { ...swept, through, hold });
   else if (scope !== null)
-    changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
+    changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } }, tables);
   const makesMarks = isWhole && stream.subtype !== undefined;
   if (stream.parentTable !== undefined && (hasMarks || makesMarks))
     yield* leaveUnsettled(commitScope, stream, bounds, makesMarks);

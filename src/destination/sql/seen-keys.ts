@@ -45,7 +45,10 @@ export function keysAsJson(seenKeys: SeenKeys['keys']): string {
 /** What a stream has in the tables that a round works with. */
 export interface WorkTables {
   readonly hasSeen: boolean;
+  /** Whether `findMissing` has filled `missing_keys`, and with any rows. */
+  readonly isFound: boolean;
   readonly hasMissing: boolean;
+  readonly isStagedLoaded: boolean;
   readonly hasStaged: boolean;
   readonly hasMarks: boolean;
   /** How often the environment has come back (R13). */
@@ -60,16 +63,19 @@ export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements
   const [found = {}] = yield* rows(
     scope,
     `select (select max(w.id) ${own('seen_pages')}) last, (select w.page ${own('seen_through')}) through,
-      ${existsFlag(own('missing_found'))} has_missing, ${existsFlag(own('marks'))} has_marks,
-      ${staged === undefined ? '0' : `${existsFlag(own('staged_loaded'))} + ${existsFlag(staged)}`} staged,
+      ${existsFlag(own('missing_found'))} is_found, ${existsFlag(own('missing_keys'))} has_missing,
+      ${existsFlag(own('staged_loaded'))} is_loaded, ${staged === undefined ? '0' : existsFlag(staged)} has_staged,
+      ${existsFlag(own('marks'))} has_marks,
       (select returned_count from mirror_environments where env_id = @env) "returns"`,
   );
-  const { last, through, staged: count, returns } = found;
+  const { last, through, returns } = found;
   const tables: WorkTables = {
     hasSeen: (last ?? through ?? null) !== null || scope.noted.pages.some(whereNotedBy(scope, stream)),
+    isFound: found['is_found'] === 1,
     hasMissing: found['has_missing'] === 1,
+    isStagedLoaded: found['is_loaded'] === 1,
+    hasStaged: found['has_staged'] === 1,
     hasMarks: found['has_marks'] === 1,
-    hasStaged: Number(count) > 0,
     returns: (returns ?? null) as number | null,
   };
   if (last == null || last === through) return tables;
@@ -122,10 +128,10 @@ export function* forgetSeen(
   scope: CommitScope,
   stream: Stream,
   which: number | 'all',
-  { hasSeen, hasMissing }: Pick<WorkTables, 'hasSeen' | 'hasMissing'> = { hasSeen: true, hasMissing: true },
+  { hasSeen, isFound }: Pick<WorkTables, 'hasSeen' | 'isFound'> = { hasSeen: true, isFound: true },
 ): SqlStatements<void> {
   if (!hasSeen) {
-    if (hasMissing) yield* invalidateMissing(scope, stream);
+    if (isFound) yield* invalidateMissing(scope, stream);
     return;
   }
   const pages = `seen_pages as p where ${whereStream(stream, 'p')}`;
@@ -170,7 +176,7 @@ function* dropSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> 
  */
 export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<WorkTables> {
   const tables = yield* loadSeenKeys(scope, stream);
-  if (tables.hasMissing) return tables;
+  if (tables.isFound) return tables;
   yield* execute(scope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
   // The order of the keys lets SQLite read both tables once, end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
@@ -178,9 +184,9 @@ export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<
     select t.env_id, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
     where t.env_id = @env and case when ${whereSeenKey(stream)} then false else ${whereMeant} end
     order by ${keys} on conflict do nothing`;
-  yield* execute(scope, rest(tableOf(stream), whereLive(stream)));
-  for (const { table } of stream.childTables ?? []) yield* execute(scope, rest(nameOf(table), 'true'));
-  return { ...tables, hasMissing: true };
+  let missing = yield* run(scope, rest(tableOf(stream), whereLive(stream)));
+  for (const { table } of stream.childTables ?? []) missing += yield* run(scope, rest(nameOf(table), 'true'));
+  return { ...tables, isFound: true, hasMissing: missing > 0 };
 }
 
 /** The condition that row `t` is missing. Call `findMissing` first. */

@@ -15,7 +15,7 @@ import {
 } from './conditions.ts';
 import { replacing, whereDiffers } from './conflicts.ts';
 import { existingWithChildren } from './lookups.ts';
-import { invalidateMissing, keysAsJson, noteSeen, whereMissing } from './seen-keys.ts';
+import { invalidateMissing, keysAsJson, noteSeen, type WorkTables, whereMissing } from './seen-keys.ts';
 import { type CommitScope, execute, rows, run, type SqlStatements, type SqlValues, value } from './statements.ts';
 import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
 import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-rows.ts';
@@ -60,27 +60,33 @@ function* changed(
     shown.map(({ key }) => key),
   );
   const apart = shown.filter((row) => differenceOf(stream, held.get(joinKey(row.key)), row, 'rows') !== null);
-  const before = yield* stagedAmong(scope, stream, shown);
+  const before = yield* stagedAmong(scope, stream, shown, apart.length > 0);
   yield* noteStaged(scope, stream, apart);
   const kept = new Set([...before, ...apart.map(({ key }) => joinKey(key))]);
   return shown.filter(({ key }) => kept.has(joinKey(key)));
 }
 
-/** Which of the returned keys the round has already staged, joined. */
+/**
+ * Which of the returned keys the round has already staged, joined. It loads the staged keys if there are any, or if
+ * more are to be noted.
+ */
 function* stagedAmong(
   scope: CommitScope,
   stream: Stream,
   shown: readonly DecodedRow[],
+  isNoting: boolean,
 ): SqlStatements<readonly string[]> {
   const own = `staged_keys g where ${whereStream(stream, 'g')}`;
   const [known = {}] = yield* rows(
     scope,
     `select ${existsFlag(`from staged_loaded b where ${whereStream(stream, 'b')}`)} is_loaded,
-      ${existsFlag(`from ${own}`)} has_keys, ${existsFlag(`from ${nameOf(stream.staged)} s where s.env_id = @env`)} has_rows`,
+      ${existsFlag(`from ${own}`)} has_keys,
+      ${existsFlag(`from ${nameOf(stream.staged)} s where s.env_id = @env`)} has_rows`,
   );
-  if (known['is_loaded'] !== 1) yield* loadStagedKeys(scope, stream);
-  // The rows that an earlier process staged had no keys.
-  if (known[known['is_loaded'] === 1 ? 'has_keys' : 'has_rows'] !== 1) return [];
+  const isLoaded = known['is_loaded'] === 1;
+  const hasAny = known[isLoaded ? 'has_keys' : 'has_rows'] === 1;
+  if (!isLoaded && (hasAny || isNoting)) yield* loadStagedKeys(scope, stream);
+  if (!hasAny) return [];
   const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from ${scope.dialect.arrays('@keys')})`;
   const found = yield* rows(scope, `select g.key_1, g.key_2 from ${own} and ${among}`, {
     keys: bothParts(shown),
@@ -139,8 +145,13 @@ export function* replace(
   commitScope: CommitScope,
   stream: Stream,
   { scope, hold, values }: TableReplacement,
+  { hasMissing, hasStaged }: WorkTables,
 ): SqlStatements<ChangedRows> {
   const gone = whereToDelete(stream, scope);
+  if (scope === 'all' && !hasMissing && !hasStaged) {
+    yield* pruneReturned(commitScope, stream, { scope, gone, values });
+    return { written: 0, deleted: 0 };
+  }
   if (hold) yield* holdBack(commitScope, stream, { sql: gone, values, at: commitScope.mirroredAt });
   const deleted = yield* drop(commitScope, stream, { sql: `${gone} and ${whereRemovable(stream)}`, values });
   yield* dropChildRows(commitScope, stream);
@@ -149,13 +160,19 @@ export function* replace(
   for (const pair of pairs)
     written += yield* put(commitScope, pair, { sql: fromStaged(commitScope, stream, { pair, scope }), values });
   yield* touchWritten(commitScope, stream, { scope, values });
-  // A removal is no longer held back if the read returned the row again, or if the row is gone (R14).
-  yield* pruneHeldRemovals(commitScope, stream, {
-    sql: `(not (${whereInScope(stream, scope, 't')}) or (${gone}))`,
-    values,
-  });
+  yield* pruneReturned(commitScope, stream, { scope, gone, values });
   yield* invalidateMissing(commitScope, stream);
   return { written, deleted };
+}
+
+/** A removal is no longer held back if the read returned the row again, or if the row is gone (R14). */
+function* pruneReturned(
+  commitScope: CommitScope,
+  stream: Stream,
+  { scope, gone, values }: { scope: ReplacementScope; gone: string; values: SqlValues },
+): SqlStatements<void> {
+  const sql = `(not (${whereInScope(stream, scope, 't')}) or (${gone}))`;
+  yield* pruneHeldRemovals(commitScope, stream, { sql, values });
 }
 
 function* drop(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<number> {
