@@ -56,7 +56,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),
     backlog: (stream, query) =>
-      read(() => backlogStatements(options, stream, query), dependsOnSeen(query) ? 'read-and-note' : 'read'),
+      read(() => backlogStatements(options, stream, query), dependsOnSeen(stream, query) ? 'read-and-note' : 'read'),
     dueTests: asking(dueTests),
     outstanding: asking(outstandingCounts),
     commit: writing(function* (clock, stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) {
@@ -79,7 +79,7 @@ function* backlogStatements(
   query: BacklogQuery,
 ): SqlStatements<Backlog> {
   // It records what is missing, so only the writer may do it (R26).
-  if (dependsOnSeen(query)) yield* lockEnvironment(envId, lease);
+  if (dependsOnSeen(stream, query)) yield* lockEnvironment(envId, lease);
   return yield* backlog(postgresScope(envId), stream, query);
 }
 

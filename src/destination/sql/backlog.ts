@@ -35,14 +35,17 @@ const BACKLOG = {
 } as const;
 
 /** Whether the ids depend on what the round has seen: then `backlog` may fill work tables. */
-export function dependsOnSeen({ about, mode }: BacklogQuery): boolean {
-  return about === 'unshown' || about === 'ties' || (about === 'candidates' && mode !== 'feed');
+export function dependsOnSeen({ parent, staged }: Stream, { about, mode }: BacklogQuery): boolean {
+  if (about === 'unshown') return parent === undefined && staged !== undefined;
+  return about === 'ties' || (about === 'candidates' && mode !== 'feed');
 }
 
 /** The next ids in order, after the last one looked up. */
 export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
-  if (query.about === 'candidates' ? query.mode !== 'feed' : isOfAll(stream, query)) yield* findMissing(scope, stream);
-  else if (dependsOnSeen(query)) yield* loadSeenKeys(scope, stream);
+  if (dependsOnSeen(stream, query)) {
+    const isMissing = query.about === 'candidates' || isOfAll(stream, query);
+    yield* isMissing ? findMissing(scope, stream) : loadSeenKeys(scope, stream);
+  }
   const { sql, values } = BACKLOG[query.about](stream, query);
   const ids = yield* column(scope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
     ...values,
