@@ -50,7 +50,11 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     async recordStreamRun(row) {
       if (!(await read(() => isUneventful(row)))) await write(() => recordStreamRun(row), [row.env_id]);
     },
-    endRun: (run, end) => write(() => endRun(run, end, clock)),
+    endRun: (run, end, lists = []) =>
+      write(function* () {
+        yield* endRun(run, end, clock);
+        yield* saveListLengths(lists);
+      }),
     forgetRun: (id) => write(() => forgetRun(id), clock.moved() ?? []),
     pruneLog: (before) => write(() => pruneLog(before)),
     prunedHistory: (envId) => read(() => loadPrunedHistory(envId)),

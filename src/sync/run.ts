@@ -245,8 +245,9 @@ async function record(
 ): Promise<void> {
   const counts = { rows_written, rows_deleted, rows_rejected, requests };
   const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
-  await mirror.state.endRun(run, { status, error, ...counts, server_time, ended_at, left_over: leftOver });
-  await keepMeasures(ports, mirror, state.lists);
+  const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
+  await mirror.state.endRun(run, end, state.lists);
+  await keepQuota(ports, mirror);
   const { keepRunsDays } = state.options.retention;
   if (server_time === null || keepRunsDays === null) return;
   // No wrong clock alone deletes anything (R1).
@@ -269,13 +270,8 @@ async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenM
   if (left !== null) source.resumeQuota?.(left);
 }
 
-/** Saves the lengths of lists and the quota, for the forecast of the next run. */
-async function keepMeasures(
-  { source, clock }: RunPorts,
-  { state }: OpenMirror,
-  lists: readonly MeasuredList[],
-): Promise<void> {
-  await state.saveListLengths(lists);
+/** Saves the quota, for the forecast of the next run. */
+async function keepQuota({ source, clock }: RunPorts, { state }: OpenMirror): Promise<void> {
   const quota = source.quota?.() ?? null;
   if (quota !== null) await state.saveQuota(mergeQuota(await state.quota(), quota), clock());
 }

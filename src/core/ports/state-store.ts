@@ -113,8 +113,11 @@ export interface StateStore {
   lastTries(reach: RunReach): Promise<ReadonlyMap<string, readonly LastAttempt[]>>;
   /** Records what a run did to one stream, once the stream has ended; called again if the run returned to it. */
   recordStreamRun(row: StreamRun): Promise<void>;
-  /** Records how a run ended. If nothing is left to continue, its cycle ends for all environments (R6). */
-  endRun(run: CycleRun, end: RunEnd): Promise<void>;
+  /**
+   * Records how a run ended, and the lengths of the lists that it has read last. If nothing is left to continue, its
+   * cycle ends for all environments (R6).
+   */
+  endRun(run: CycleRun, end: RunEnd, lists?: readonly MeasuredList[]): Promise<void>;
   /** Deletes the record of a run. */
   forgetRun(id: number): Promise<void>;
   /** Deletes older runs from the log. */
