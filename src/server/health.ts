@@ -30,11 +30,11 @@ function maxAgeOf(given: unknown): number | null {
 export function addHealth(server: FastifyInstance, { reads, nowMs, lagSeconds }: HealthOptions): NoteError {
   let damage: Error | null = null;
   server.get<{ Querystring: { max_age?: unknown } }>('/healthz', { schema: { hide: true } }, (request, reply) => {
-    reads.refuseReplaced();
     setDateHeader(reply, reads.state());
     if (damage !== null) throw damage;
     const maxSeconds = maxAgeOf(request.query.max_age);
     const times = reads.read((view) => readSnapshotRows(view, SYNC_TIMES));
+    reads.refuseReplaced();
     const answer = mirrorHealth(times, nowMs(), maxSeconds);
     if (answer.status === 'stale') reply.code(503);
     return lagSeconds === undefined ? answer : { ...answer, replica_lag_seconds: lagSeconds(nowMs()) };

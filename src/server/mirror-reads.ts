@@ -65,7 +65,7 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   );
   const checkReplacement = createReplacementCheck(path, currentState);
   const refuseReplaced = (): void => withDamageErrors(checkReplacement);
-  const orReplaced = <Found>(read: () => Found): Found => {
+  const withReplacementCheck = <Found>(read: () => Found): Found => {
     try {
       return withDamageErrors(read);
     } catch (error) {
@@ -74,9 +74,9 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
     }
   };
   return {
-    state: () => orReplaced(() => currentState().snapshot),
+    state: () => withReplacementCheck(() => currentState().snapshot),
     refuseReplaced,
-    read: <Found>(look: (view: MirrorSnapshot) => Found) => orReplaced(() => inTransaction(look) as Found),
+    read: <Found>(look: (view: MirrorSnapshot) => Found) => withReplacementCheck(() => inTransaction(look) as Found),
   };
 }
 

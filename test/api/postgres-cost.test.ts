@@ -39,10 +39,10 @@ async function setUp() {
   };
 }
 
-const MOST_STATEMENTS = 200 + 60 * FEED_STREAMS.length;
-const MOST_ROUND_TRIPS = 100 + 35 * FEED_STREAMS.length;
+const MOST_STATEMENTS = 190 + 55 * FEED_STREAMS.length;
+const MOST_ROUND_TRIPS = 100 + 30 * FEED_STREAMS.length;
 
-test('a sync without changes opens two connections, one of them for its lease, and sends at most 60 statements per feed and 200 more, in 35 round trips per feed and 100 more', async () => {
+test('a sync without changes opens two connections, one of them for its lease, and sends at most 55 statements per feed and 190 more, in 30 round trips per feed and 100 more', async () => {
   const { syncCounted } = await setUp();
   await syncCounted();
   // On a busy machine a commit may take so long that another connection is opened.

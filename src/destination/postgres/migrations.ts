@@ -16,16 +16,16 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
 /**
  * Creates the tables and views of a new mirror in its schema, or migrates those of an older version, in one
  * transaction. Another process doing the same waits. For an up-to-date mirror nothing is changed, which needs no
- * permission. `found` is its version, if that was just read.
+ * permission.
  * @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build, if the schema holds
  * something else, or if other users' views are in the way; `run` if another program reads them for too long
  */
 export async function migratePostgres(
   connection: PostgresConnection,
   schema: string,
-  { lockTimeoutMs = LOCK_TIMEOUT_MS, found }: { lockTimeoutMs?: number; found?: number | undefined } = {},
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
 ): Promise<MirrorChange> {
-  if (await isUpToDate(connection, schema, found)) return 'none';
+  if (await isUpToDate(connection, schema)) return 'none';
   try {
     return await inTransaction(connection, { schema }, (inside) => migrateInside(inside, schema, lockTimeoutMs));
   } catch (error) {
@@ -82,9 +82,8 @@ export async function lockMigrations(connection: PostgresConnection, schema: str
 }
 
 /** Whether this version has nothing to migrate. */
-async function isUpToDate(connection: PostgresConnection, schema: string, known?: number): Promise<boolean> {
-  const { last } = postgresMigrationTimes();
-  const { found } = known === last ? { found: known } : await comparedVersion(connection, schema);
+async function isUpToDate(connection: PostgresConnection, schema: string): Promise<boolean> {
+  const { found, last } = await comparedVersion(connection, schema);
   return found === last && (await hasViews(connection, quoteIdentifier(schema)));
 }
 

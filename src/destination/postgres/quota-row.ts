@@ -47,14 +47,19 @@ interface KnownQuota {
  * still so. Otherwise it locks the row, which takes a transaction.
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
-  const known: KnownQuota = { row: null, isAlone: true, seen: null, lead: null };
+  const known: KnownQuota = { row: null, isAlone: false, seen: null, lead: null };
   return {
     async change(quotaChange) {
       const changeLocked = () => options.transaction((inside) => changeRow(inside, options, { quotaChange, known }));
-      const changed = await options.session((connection) => changeKnown(connection, options, { quotaChange, known }));
-      if (changed !== null) return changed.result;
-      return changeLocked().catch(async (error: unknown) => {
+      const change = async () => {
+        const changed = known.isAlone
+          ? await options.session((connection) => changeKnown(connection, options, { quotaChange, known }))
+          : null;
+        return changed === null ? changeLocked() : changed.result;
+      };
+      return change().catch(async (error: unknown) => {
         if (codeOf(error) !== NO_TABLE) throw error;
+        known.isAlone = false;
         await options.transaction(prepare);
         return changeLocked();
       });
@@ -128,7 +133,7 @@ async function changeKnown<Result>(
   const { row, isAlone, lead } = known;
   if (row === null || lead === null || !isAlone) return null;
   const ownMs = nowMs();
-  // Not before the actual time, so no response arrives later than computed; the statement checks that it is not after.
+  // No earlier than the time of sending; the statement changes nothing if it is later than the server's clock.
   const atMs = Math.max(row.atMs, ownMs + lead.aheadMs - row.offsetMs);
   const { state, result } = quotaChange(quotaOfText(row.text), atMs);
   const text = textOfQuota(state);

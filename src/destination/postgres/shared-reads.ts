@@ -1,14 +1,15 @@
-import type { PostgresTransaction, TransactionWork } from './transaction.ts';
+import { sqlStateOf } from './server-error.ts';
+import { type PostgresTransaction, REFUSED, type TransactionWork } from './transaction.ts';
 
-/** A read, and what its caller learns. */
+/** A read, and how to report that it could not run. */
 interface WaitingRead {
   run(inside: PostgresTransaction): Promise<unknown>;
   fail(error: unknown): void;
 }
 
 /**
- * Reads that wait for a connection at the same time share one transaction, and what several of them ask is asked once.
- * If a statement fails, its own read fails, and so do those that the server then refuses; they may be retried.
+ * Reads that wait for a connection at the same time share one transaction, and identical statements are sent once. If a
+ * statement fails, its own read fails. Those that the server then refuses are repeated, each in its own transaction.
  */
 export function shareReads(
   transact: (work: TransactionWork<unknown>) => Promise<unknown>,
@@ -24,15 +25,23 @@ export function shareReads(
       await Promise.all(batch.map((read) => read.run(shared)));
     };
     transact(runAll).catch((error: unknown) => {
-      // It may have failed before any read has begun.
       stopWaiting();
       for (const { fail } of batch) fail(error);
     });
   };
   return <Done>(work: TransactionWork<Done>) =>
     new Promise<Done>((resolve, reject) => {
-      const isFirst = waiting.push({ run: (inside) => work(inside).then(resolve, reject), fail: reject }) === 1;
-      if (isFirst) begin(waiting);
+      let hasRun = false;
+      const run: WaitingRead['run'] = (inside) => {
+        hasRun = true;
+        return work(inside).then(resolve, (error: unknown) => {
+          if (sqlStateOf(error) !== REFUSED) reject(error);
+          else transact(work).then((done) => resolve(done as Done), reject);
+        });
+      };
+      // If the transaction fails after the read has run, the read has its own result.
+      const fail = (error: unknown): void => void (hasRun || reject(error));
+      if (waiting.push({ run, fail }) === 1) begin(waiting);
     });
 }
 

@@ -31,8 +31,6 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
   const { display, schema } = address;
   const explain = (error: unknown): unknown => serverError(display, error);
   const share = sharePool(address);
-  /** The mirror's version, once it is known. */
-  let found: number | undefined;
   /** For work that may be repeated. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
     const waiting = { ...WAITING, patience: { isOver: false } };
@@ -49,14 +47,11 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
       distribute: () => connected((connection) => distributeTables(connection, schema)),
     },
     explain,
-    async exists() {
-      found = await withRetry({ ...WAITING, patience: { isOver: false } }, () => versionAt(share(), address));
-      return found > 0;
-    },
+    exists: () => withRetry({ ...WAITING, patience: { isOver: false } }, () => mirrorExists(share(), address)),
     version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
-    open: (signal, options) => openMirror(address, share(), { ...options, explainAny: explain, signal, clock, found }),
+    open: (signal, options) => openMirror(address, share(), { ...options, explainAny: explain, signal, clock }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
@@ -105,12 +100,12 @@ async function onConnection<Done>(
 }
 
 /** A run keeps this connection, because it has opened its quota before. */
-function versionAt(shared: PostgresPool, { schema, display }: PostgresAddress): Promise<number> {
+function mirrorExists(shared: PostgresPool, { schema, display }: PostgresAddress): Promise<boolean> {
   const found = closeAfter(shared, (pool) =>
     pool.session(async (connection) => {
       const version = handled(postgresVersion(connection, schema));
       await checkServer(connection, display);
-      return version;
+      return (await version) > 0;
     }),
   );
   return translateErrors(found, (error) => connectError(display, error));
@@ -171,14 +166,12 @@ interface PostgresWriterOptions extends WriterOptions {
   readonly explainAny: (error: unknown) => unknown;
   readonly signal: AbortSignal;
   readonly clock: () => Instant;
-  /** The mirror's version, if it was just read. */
-  readonly found: number | undefined;
 }
 
 async function openMirror(
   address: PostgresAddress,
   database: PostgresPool,
-  { explainAny, signal, clock, alertRules, found }: PostgresWriterOptions,
+  { explainAny, signal, clock, alertRules }: PostgresWriterOptions,
 ): Promise<OpenMirror> {
   const { schema, display } = address;
   const owner = randomUUID();
@@ -196,9 +189,7 @@ async function openMirror(
     afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
     afterAbort(signal, BREAK_OFF_MS, database.destroy),
   ];
-  const made = withRetry(waiting, () =>
-    database.session((connection) => migratePostgres(connection, schema, { found })),
-  );
+  const made = withRetry(waiting, () => database.session((connection) => migratePostgres(connection, schema)));
   await made.catch(async (error: unknown) => {
     await database.close();
     throw explain(error);
@@ -227,7 +218,7 @@ async function openMirror(
   };
 }
 
-/** Transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
+/** The database for the quota. A transaction may be idle for `QUOTA_IDLE_MS`, and an abort doesn't wait for the server. */
 export function openQuotaDatabase(pool: PostgresPool, { schema, signal }: { schema: string; signal: AbortSignal }) {
   const prevent = afterAbort(signal, BREAK_OFF_MS, pool.destroy);
   const settings = { schema, idleTimeoutMs: QUOTA_IDLE_MS };

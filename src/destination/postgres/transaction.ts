@@ -67,9 +67,9 @@ export async function inTransaction<Done>(
   const query: PostgresConnection['query'] = (text, values) => {
     isChanging ||= !CHANGES_NOTHING.test(text);
     begun ??= recordFailure(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
-    return recordFailure(
-      isChanging ? begun.then(() => connection.query(text, values)) : connection.query(text, values),
-    );
+    // Also an early answer counts only if the transaction has begun: else it has none of the transaction's settings.
+    const early = isChanging ? null : handled(connection.query(text, values));
+    return recordFailure(begun.then(() => early ?? connection.query(text, values)));
   };
   const send: PostgresTransaction['send'] = (text, values) => void sent.push(query(text, values));
   try {
@@ -101,11 +101,14 @@ function numberIn(rows: readonly Row[]): string | null {
   return (rows[0]?.['transaction'] ?? null) as string | null;
 }
 
-/** A statement that is harmless outside of a transaction: it changes nothing, and its locks end with it. */
-const CHANGES_NOTHING = /^\s*(?:select|with(?!.*\b(?:insert|update|delete)\b))\b/is;
+/**
+ * A statement that is harmless outside of a transaction: it changes nothing, and its locks end with it. A `select` that
+ * calls a function which writes would match too: don't begin a transaction with one.
+ */
+const CHANGES_NOTHING = /^\s*(?:select|with(?!.*\b(?:insert|update|delete|merge)\b))\b/is;
 
 /** PostgreSQL's code for a statement in a failed transaction. */
-const REFUSED = '25P02';
+export const REFUSED = '25P02';
 
 /** Marks a failure that is examined later as handled. */
 export function handled<Result>(promise: Promise<Result>): Promise<Result> {

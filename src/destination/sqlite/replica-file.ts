@@ -63,14 +63,15 @@ export function holdReplicaLog(path: string): () => void {
   const reader = new Sqlite(path, { readonly: true });
   reader.pragma('application_id');
   return () => {
+    let last: Database | null = null;
     try {
-      const last = new Sqlite(path, { fileMustExist: true, timeout: 0 });
+      last = new Sqlite(path, { fileMustExist: true, timeout: 0 });
       last.pragma('application_id');
-      reader.close();
-      last.close();
     } catch {
       // What is in the log is safe.
+    } finally {
       reader.close();
+      last?.close();
     }
   };
 }
@@ -153,7 +154,7 @@ function openCurrent(path: string): ReplicaFile {
     connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     connection.exec('begin immediate');
     return {
-      ...contents(connection, ROWS_AT_ONCE),
+      ...contents(connection, ROWS_PER_STATEMENT),
       known: readState(connection),
       finish(versions) {
         save(connection, versions);
@@ -169,7 +170,7 @@ function openCurrent(path: string): ReplicaFile {
 }
 
 /** A statement for several rows saves each page before it changes it, to undo what it did if it fails. */
-const ROWS_AT_ONCE = 1;
+const ROWS_PER_STATEMENT = 1;
 
 type TableAccess = Omit<ReplicaFile, 'known' | 'finish' | 'abandon'>;
 

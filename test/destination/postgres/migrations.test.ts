@@ -368,14 +368,14 @@ test('a migration blocked by another program fails fast, names that program, and
   await own.ask("update __obsync_views set hash = ''");
   await beginIn(reader, schema, 'read only');
   await reader.list('select * from live_assets');
-  await expect(migratePostgres(writer, schema, { lockTimeoutMs: 50 })).rejects.toMatchObject({
+  await expect(migratePostgres(writer, schema, 50)).rejects.toMatchObject({
     recovery: 'run',
     message: expect.stringMatching(
       /cannot be brought up to date while another program uses its tables \(dashboard of \S+, process \d+\): end its transaction and run again/,
     ),
   });
   await reader.query('commit');
-  expect(await migratePostgres(writer, schema, { lockTimeoutMs: 50 })).toBe('updated');
+  expect(await migratePostgres(writer, schema, 50)).toBe('updated');
 });
 
 test('processes that create the same mirror at once wait for each other', async () => {

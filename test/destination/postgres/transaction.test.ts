@@ -148,16 +148,31 @@ describe('a transaction', () => {
       const connection: PostgresConnection = {
         query(text) {
           asked.push(text);
-          return text.startsWith('select') ? Promise.resolve({ rows: [], changes: 0 }) : new Promise(() => {});
+          return text === 'commit' ? new Promise(() => {}) : Promise.resolve({ rows: [], changes: 0 });
         },
       };
       const begun = inTransaction(connection, { schema: place.schema, use }, async (inside) => {
         await Promise.all([inside.query('select 1'), inside.query('select 2 for update')]);
       });
-      await Promise.race([begun, new Promise(setImmediate)]);
       expect(asked.map((text) => text.split(' isolation')[0])).toEqual(['begin', 'select 1', 'select 2 for update']);
+      await begun;
+      expect(asked.at(-1)).toBe('commit');
     },
   );
+
+  test('if it cannot begin, a read that the server answered anyway fails with the reason', async () => {
+    const cancelled = new DatabaseError('canceling statement due to user request', 0, 'error');
+    const connection: PostgresConnection = {
+      async query(text) {
+        if (text.startsWith('begin')) throw cancelled;
+        return { rows: [], changes: 0 };
+      },
+    };
+    const seen: unknown[] = [];
+    const work: TransactionWork<unknown> = (inside) => inside.query('select 1').then((answer) => seen.push(answer));
+    await expect(inTransaction(connection, { schema: place.schema, use: 'read' }, work)).rejects.toBe(cancelled);
+    expect(seen).toEqual([]);
+  });
 
   test('if it cannot begin, nothing that writes is sent', async () => {
     const asked: string[] = [];
