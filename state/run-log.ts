@@ -162,7 +162,7 @@ export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateSt
   if ((end.left_over ?? null) === null) yield update(syncRuns, { left_over: null }, earlier);
 }
 
-/** Whether a run did nothing to a stream, which ended as it did last time: then the log gets no row. */
+/** Whether a run did nothing to a stream whose status is unchanged. Such streams are not logged. */
 export function* isUneventful(row: StreamRun): StateStatements<boolean> {
   return !didAnything(row) && (yield* lastStatus(row)) === row.status;
 }

@@ -114,7 +114,7 @@ export interface StateStore {
   /** Records what a run did to one stream, once the stream has ended; called again if the run returned to it. */
   recordStreamRun(row: StreamRun): Promise<void>;
   /**
-   * Records how a run ended, and the lengths of the lists that it has read last. If nothing is left to continue, its
+   * Records how a run ended, and the lengths of lists that aren't saved yet. If nothing is left to continue, its
    * cycle ends for all environments (R6).
    */
   endRun(run: CycleRun, end: RunEnd, lists?: readonly MeasuredList[]): Promise<void>;

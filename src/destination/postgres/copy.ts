@@ -57,10 +57,11 @@ export async function* readRows(
 ): AsyncGenerator<readonly CopiedRow[]> {
   const { select, values } = selectOf(table, selection);
   await connection.list(`declare copied no scroll cursor for ${select}`, values);
-  for (let [portion, isEnd] = [FIRST_PORTION, false]; !isEnd; ) {
+  let portion = FIRST_PORTION;
+  for (;;) {
     const rows = await connection.list(`fetch forward ${portion} from copied`);
-    isEnd = rows.length < portion;
     if (rows.length > 0) yield rows;
+    if (rows.length < portion) break;
     portion = nextPortion(rows);
   }
   await connection.query('close copied');

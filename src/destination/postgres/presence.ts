@@ -89,8 +89,8 @@ const RELEASE_MS = 1500;
 interface Heartbeat {
   /** Sends the next heartbeat after this time, and then continues periodically. */
   beatAfter(delayMs: number): void;
-  /** Call this when the lease was renewed otherwise. */
-  renewed(): void;
+  /** Call this when something else has renewed the lease. */
+  noteRenewal(): void;
   stop(): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ function createHeartbeat(
     };
     stopNext = isStopped ? NOTHING : after(delayMs, act);
   };
-  const renewed = (): void => {
+  const noteRenewal = (): void => {
     stopLapse();
     stopLapse = isStopped ? NOTHING : after(LEASE_MS, onLapsed);
     beatAfter(HEARTBEAT_MS);
@@ -120,7 +120,7 @@ function createHeartbeat(
     const stopWaiting = after(HEARTBEAT_MS, kept.forget);
     try {
       await renewOn(await kept.connected());
-      renewed();
+      noteRenewal();
     } catch {
       kept.forget();
       beatAfter(RETRY_MS);
@@ -130,7 +130,7 @@ function createHeartbeat(
   };
   return {
     beatAfter,
-    renewed,
+    noteRenewal,
     async stop() {
       isStopped = true;
       stopNext();
@@ -166,7 +166,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
       });
       for (const [envId, lease] of taken) leases.set(envId, lease);
       // Taking them has renewed the lease, but taking many may have taken a while.
-      if (performance.now() - begunMs < RETRY_MS) heartbeat.renewed();
+      if (performance.now() - begunMs < RETRY_MS) heartbeat.noteRenewal();
       else heartbeat.beatAfter(0);
     },
     async close() {
