@@ -21,6 +21,7 @@ export async function takeoverMs(bench: Bench, sync: readonly string[], db: stri
   const presence = createPresence({
     owner: randomUUID(),
     connect: () => openLastingConnection(address),
+    nowMs: () => performance.now(),
     after: () => () => undefined,
     onLapsed: () => undefined,
     sleep: (delayMs) => sleepFor(delayMs),

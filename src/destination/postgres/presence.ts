@@ -10,6 +10,8 @@ export interface PresencePorts extends RetryWaiting {
   /** Random, so that no two processes share it. */
   readonly owner: string;
   connect(): Promise<LastingConnection>;
+  /** A monotonic clock. */
+  nowMs(): number;
   /** Calls a function once after a delay, unless the returned function is called first. */
   after(delayMs: number, act: () => void): () => void;
   /** Called when this process has sent no heartbeat for so long that others may take its environments. */
@@ -141,7 +143,7 @@ function createHeartbeat(
 }
 
 /** Sends nothing to the database until the first environment is to be held. */
-export function createPresence({ owner, connect, after, onLapsed, ...waiting }: PresencePorts): Presence {
+export function createPresence({ owner, connect, nowMs, after, onLapsed, ...waiting }: PresencePorts): Presence {
   const leases = new Map<string, WriterLease>();
   const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend });
   // Another process may take the environments once the connection has ended, so it is reopened at once.
@@ -157,7 +159,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
     leases,
     isDirect: () => kept.backend !== null,
     async hold(envIds, mirroredAt) {
-      const begunMs = performance.now();
+      const begunMs = nowMs();
       // Retrying is safe: taking a lease twice has no further effect.
       const taken = await withRetry(waiting, async () => {
         const each = await kept.connected();
@@ -166,7 +168,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
       });
       for (const [envId, lease] of taken) leases.set(envId, lease);
       // Taking them has renewed the lease, but taking many may have taken a while.
-      if (performance.now() - begunMs < RETRY_MS) heartbeat.noteRenewal();
+      if (nowMs() - begunMs < RETRY_MS) heartbeat.noteRenewal();
       else heartbeat.beatAfter(0);
     },
     async close() {

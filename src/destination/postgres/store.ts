@@ -179,6 +179,7 @@ async function openMirror(
   const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
   const statistics = tableStatistics(database, schema);
   const presence = createPresence({
+    nowMs: () => performance.now(),
     after,
     onLapsed: () => database.destroy(),
     ...waiting,
