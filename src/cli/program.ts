@@ -133,8 +133,8 @@ function processIo(): CommandIo {
 
 /** Limits the heap of the whole process. Only the program does this; a library must not. */
 function limitHeap(): void {
-  // Most of a page fits into 3 MiB. The default of 1 MiB is collected so often that a first sync takes a tenth more CPU; a
-  // young generation that grows takes 100 MiB more and saves no time.
+  // Most of a page fits into 3 MiB. The default of 1 MiB is collected so often that a first sync takes a tenth more
+  // CPU; a young generation that grows takes 100 MiB more and saves no time.
   setFlagsFromString('--min-semi-space-size=3');
   setFlagsFromString('--semi-space-growth-factor=1');
   // Collects garbage once it is as large as the live data. The default allows three times as much: 30 MiB more (R27).

@@ -219,7 +219,7 @@ async function openMirror(
   };
 }
 
-/** The database for the quota. A transaction may be idle for `QUOTA_IDLE_MS`, and an abort doesn't wait for the server. */
+/** Opens the quota's database. A transaction may be idle for `QUOTA_IDLE_MS`, and an abort doesn't wait. */
 export function openQuotaDatabase(pool: PostgresPool, { schema, signal }: { schema: string; signal: AbortSignal }) {
   const prevent = afterAbort(signal, BREAK_OFF_MS, pool.destroy);
   const settings = { schema, idleTimeoutMs: QUOTA_IDLE_MS };
