@@ -6,7 +6,6 @@ import {
   type EnvironmentModel,
   execute,
   type Kind,
-  makeMalformed,
   put,
   putAsset,
   putAssetEdge,
@@ -18,10 +17,10 @@ import {
   recreateInSameSecond,
   remove,
   removeAsset,
-  repairNth,
   stampInFuture,
   undelete,
 } from './environment.ts';
+import { makeMalformed, repairNth } from './malformed.ts';
 import { DAY, HOUR, type World } from './world.ts';
 
 /** One action on an environment. `n` and `m` choose its objects among a few, `variant` chooses how it acts. */

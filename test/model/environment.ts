@@ -63,11 +63,13 @@ export interface EnvironmentModel extends Entities {
   /**
    * Whether the mirror may differ until a later scan (R13): the first scan of lineage may have missed lagging edges, a
    * wrong `Date` may have cost rows their times (R10), or edges were deleted together with a column that the mirror had
-   * not revived.
+   * not revived, or that came back before the mirror saw it deleted.
    */
   needsScan: boolean;
   /** Columns that were returned but stay deleted in the mirror while their tombstone is young (R10). */
   readonly unrevived: Set<string>;
+  /** Columns whose removal deleted edges, and which the mirror has not seen deleted. */
+  readonly droppedUnseen: Set<string>;
   /** The edges into a column before their last change. */
   readonly previousEdges: Map<string, { readonly until: string; readonly ups: readonly string[] }>;
   /** The ending of near-duplicate keys: a character that is easily lost when text is compared or stored. */
@@ -107,6 +109,7 @@ export function createEnvironment(id: string, stamp: () => string, now = stamp):
     edgeLag: false,
     needsScan: false,
     unrevived: new Set(),
+    droppedUnseen: new Set(),
     previousEdges: new Map(),
     stamp,
     now,
@@ -139,6 +142,12 @@ export function put(env: EnvironmentModel, kind: Kind, id: string, fields: Item)
   // Of two versions of one moment the feed holds the later one.
   if (held !== undefined && held.item['synced_at'] !== now) env.previousVersions.set(`${kind} ${id}`, held.item);
   env[kind].set(id, { item, state: 'live', deletedAt: null, ...tombstone });
+  noteReturn(env, kind, id);
+}
+
+/** Of a column that comes back, nothing reports that its edges to other columns are gone. */
+function noteReturn(env: EnvironmentModel, kind: Kind, id: string): void {
+  env.needsScan ||= kind === 'columns' && env.droppedUnseen.delete(id);
 }
 
 export function putSample(env: EnvironmentModel, kind: Kind, id: string, parent: string, fields: Item = {}): void {
@@ -173,6 +182,7 @@ export function remove(
   const dropped = kind === 'columns' && env.dropsEdges ? [...env.columnEdges].filter(([, [up]]) => up === id) : [];
   for (const [key] of dropped) env.columnEdges.delete(key);
   env.needsScan ||= dropped.length > 0 && env.unrevived.has(id);
+  if (dropped.length > 0) env.droppedUnseen.add(id);
   return true;
 }
 
@@ -194,6 +204,7 @@ export function undelete(env: EnvironmentModel, kind: Kind, id: string, keepsTom
   if (held === undefined) return;
   const tombstone = keepsTombstone && held.deletedAt !== null ? { oldDeletedAt: held.deletedAt } : {};
   env[kind].set(id, { ...held, state: 'live', deletedAt: null, ...tombstone });
+  noteReturn(env, kind, id);
 }
 
 /** Recreates an entity with the time of its own tombstone (R10). */
@@ -204,6 +215,7 @@ export function recreateInSameSecond(env: EnvironmentModel, kind: Kind, id: stri
   if (isLate || (kind === 'assets' && hasLostChildren(env, id, held.deletedAt))) return;
   const lingers = env.keepsTombstones ? { oldDeletedAt: held.deletedAt } : {};
   env[kind].set(id, { item: { ...held.item, synced_at: held.deletedAt }, state: 'live', deletedAt: null, ...lingers });
+  noteReturn(env, kind, id);
 }
 
 const RECREATED_WITHIN_MS = 1_800_000;
@@ -222,26 +234,6 @@ export function restoreAsset(env: EnvironmentModel, id: string): void {
     for (const [child, { item, state, deletedAt }] of env[kind])
       if (item[by] === id && state !== 'live' && deletedAt === held.deletedAt) undelete(env, kind, child);
   put(env, 'assets', id, {});
-}
-
-/** The entity is sent with a field of the wrong type until it is repaired (R20). */
-export function makeMalformed(env: EnvironmentModel, kind: Kind, id: string): void {
-  if (env[kind].get(id)?.state === 'live') env.malformed.add(`${kind} ${id}`);
-}
-
-/** Repairs one malformed entity without touching it, so no feed reports it (R20). */
-export function repairNth(env: EnvironmentModel, nth: number): void {
-  const all = [...env.malformed];
-  env.malformed.delete(all[nth % Math.max(1, all.length)] ?? '');
-}
-
-/** Repairs all malformed entities by changing them, so the feeds report them. */
-export function repairAll(env: EnvironmentModel): void {
-  for (const each of env.malformed) {
-    const [kind, id] = each.split(' ') as [Kind, string];
-    if (env[kind].get(id)?.state === 'live') put(env, kind, id, {});
-  }
-  env.malformed.clear();
 }
 
 export function putAssetEdge(env: EnvironmentModel, up: string, down: string): void {

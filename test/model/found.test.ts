@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Action } from './actions.ts';
 import { type Command, PLAIN_SYNC } from './commands.ts';
-import { makeMalformed, put, remove, repairNth, undelete } from './environment.ts';
+import { put, remove, undelete } from './environment.ts';
 import { expectEqual } from './expectations.ts';
+import { makeMalformed, repairNth } from './malformed.ts';
 import { heal, simulate } from './simulation.ts';
 import { DAY, HOUR } from './world.ts';
 

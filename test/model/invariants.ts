@@ -144,8 +144,9 @@ function isTrueTimeLost(transition: CommitTransition, item: Item): boolean {
   return item['synced_at'] !== FAR_FUTURE && hasUntrustedTime(transition, item);
 }
 
-/** Notes which of the returned columns stay deleted. */
-function noteUnrevived({ unrevived }: EnvironmentModel, { page, after }: CommitTransition): void {
+/** Notes which of the returned columns stay deleted, and which deletions the mirror has seen. */
+function noteUnrevived({ unrevived, droppedUnseen }: EnvironmentModel, { page, after }: CommitTransition): void {
+  for (const id of droppedUnseen) if (typeof after.rows.get(id)?.['deleted_at'] === 'string') droppedUnseen.delete(id);
   const items = ((page?.items ?? []) as Item[]).filter((item) => item['deleted_at'] === undefined);
   for (const item of items) {
     const id = String(item['id']);

@@ -2,15 +2,14 @@ import { expect, test } from 'vitest';
 import {
   execute,
   type Item,
-  makeMalformed,
   putAsset,
   putColumn,
   putTest,
   recreateInSameSecond,
   remove,
   removeAsset,
-  repairAll,
 } from '../model/environment.ts';
+import { makeMalformed, repairAll } from '../model/malformed.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import { expectMirrored, liveIds, removeHooks, type Scene, syncedScene } from '../support/scene.ts';
