@@ -40,18 +40,22 @@ export function breakingDatabase(
   server: PostgresConnection,
   { schema, kind, every, nth }: BreakOptions,
 ): BreakingDatabase {
-  let [last, done, tries, breaks]: [Promise<unknown>, number, number, number] = [Promise.resolve(), 0, 0, 0];
+  let [last, done, breaks]: [Promise<unknown>, number, number] = [Promise.resolve(), 0, 0];
+  /** Failures since the last success, by use: a read between two attempts of a write must not make it break again. */
+  const triesOf = new Map<TransactionUse, number>();
 
-  async function attempt<Done>(work: TransactionWork<Done>, use?: TransactionUse): Promise<Done> {
+  async function attempt<Done>(work: TransactionWork<Done>, use: TransactionUse = 'write'): Promise<Done> {
+    const tries = triesOf.get(use) ?? 0;
     const breakAt = ((nth + every - (done % every)) % every) + tries * every;
     const { rows } = await server.query(`select last_value, is_called from "${schema}".sync_runs_id_seq`);
     const connection = breakingConnection(server, { kind, breakAt });
     try {
       const result = await inTransaction(connection, { schema, use }, work);
-      [done, tries] = [done + 1, 0];
+      done += 1;
+      triesOf.set(use, 0);
       return result;
     } catch (error) {
-      tries += 1;
+      triesOf.set(use, tries + 1);
       breaks += 1;
       await server.query('rollback');
       // Run ids must have no gaps, because SQLite's have none.
@@ -96,6 +100,8 @@ function breakingConnection(
       const isHere = number === breakAt;
       isBroken ||= isHere;
       if (isHere && kind === 'unsent') throw new LostConnection('broken');
+      // Nobody waits for the commit of a transaction that changed nothing, so nobody would roll it back either.
+      if (isHere && kind === 'conflict' && text === 'commit') await server.query('rollback');
       if (isHere && kind === 'conflict') throw new Conflict('another transaction was first');
       const answer = await server.query(text, values);
       isCommitted ||= text === 'commit';
