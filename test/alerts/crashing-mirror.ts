@@ -1,0 +1,111 @@
+import { SyncError } from '../../src/core/errors.ts';
+import type { Destination } from '../../src/core/ports/destination.ts';
+import type { StateStore } from '../../src/core/ports/state-store.ts';
+import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
+import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
+import { postgresState } from '../../src/destination/postgres/state.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { fileState } from '../../src/destination/sqlite/open-state.ts';
+import { ruleOf } from '../support/alert-rules.ts';
+import { START } from '../support/conformance/workbench.ts';
+import { emptyMirror } from '../support/pglite-conformance.ts';
+import { pgliteConnection, pgliteDatabase } from '../support/pglite-mirror.ts';
+
+/** A mirror whose process can crash between any two statements. */
+export interface CrashingMirror {
+  /** An empty mirror with an alert for every test that fails `after` times. */
+  start(after: number): Promise<{ readonly state: StateStore; readonly destination: Destination }>;
+  /**
+   * Does work in a process that crashes before its `nth` statement, from 0, if there are so many.
+   * @returns null after a crash
+   */
+  crashing<Done>(nth: number | null, work: () => Promise<Done>): Promise<Done | null>;
+  rows(table: string): Promise<readonly unknown[]>;
+  close(): Promise<void>;
+}
+
+class Crash extends Error {}
+
+/** Counts the statements of a process until it crashes. After that, none is run. */
+function countdown() {
+  let left: number | null = null;
+  return {
+    count(): void {
+      if (left !== null && --left < 0) throw new Crash();
+    },
+    async until<Done>(nth: number | null, work: () => Promise<Done>): Promise<Done | null> {
+      left = nth;
+      try {
+        return await work();
+      } catch (error) {
+        if (error instanceof Crash || (error as Error).cause instanceof Crash) return null;
+        throw error;
+      } finally {
+        left = null;
+      }
+    },
+  };
+}
+
+const clock = (): string => START;
+const optionsOf = (after: number) => ({ envId: 'e', run: 1, clock, alertRules: [ruleOf({ kinds: ['test'], after })] });
+const BASE_URL = 'http://localhost';
+
+export async function sqliteMirror(): Promise<CrashingMirror> {
+  const statements = countdown();
+  const opened = openForWriting(':memory:');
+  const mirror: typeof opened = {
+    ...opened,
+    prepare(...given) {
+      statements.count();
+      return opened.prepare(...given);
+    },
+  };
+  const names = `select name from sqlite_schema where type = 'table' and not (name glob '__*' or name glob 'sqlite*')`;
+  return {
+    async start(after) {
+      for (const name of mirror.connection.prepare(names).pluck().all())
+        mirror.connection.exec(`delete from "${name}"`);
+      const state = fileState(mirror, clock);
+      await state.claimMirror(BASE_URL);
+      return { state, destination: createSqliteDestination(mirror, optionsOf(after)) };
+    },
+    crashing: statements.until,
+    rows: async (table) => mirror.connection.prepare(`select * from ${table}`).all(),
+    close: async () => void mirror.connection.close(),
+  };
+}
+
+export async function postgresMirror(): Promise<CrashingMirror> {
+  const statements = countdown();
+  const schema = 'crashing';
+  const server = await pgliteConnection();
+  await migratePostgres(server, schema);
+  const connection: Parameters<typeof pgliteDatabase>[0] = {
+    async query(text, values) {
+      statements.count();
+      return server.query(text, values);
+    },
+  };
+  const database = pgliteDatabase(connection, schema);
+  const waiting = { sleep: async () => undefined, random: () => 0 };
+  const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
+  return {
+    async start(after) {
+      await emptyMirror(server, schema);
+      const state = postgresState(database, { ...waiting, name: schema, clock, errorOf, leases: () => new Map() });
+      await state.claimMirror(BASE_URL);
+      const options = { ...waiting, ...optionsOf(after), lease: null, errorOf };
+      return { state, destination: createPostgresDestination(database, options) };
+    },
+    async crashing(nth, work) {
+      const done = await statements.until(nth, work);
+      // The server does so when it loses the connection.
+      if (done === null) await server.query('rollback');
+      return done;
+    },
+    rows: async (table) => (await server.query(`select * from ${schema}.${table} order by 1, 2, 3`)).rows,
+    close: () => server.close(),
+  };
+}
