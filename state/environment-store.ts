@@ -48,7 +48,7 @@ export function* saveRejectedEnvironments(
   yield sql`delete from ${rejectedRows} where ${isEnvironment}`;
   const same = { run_id: runId, env_id: NONE, stream: 'environments', seen_at: seenAt };
   for (const { rowKey, reason, payload } of rejected)
-    yield sql`${insertStatement(rejectedRows, { ...same, row_key: rowKey, reason, payload })} on conflict do nothing`;
+    yield insertStatement(rejectedRows, { ...same, row_key: rowKey, reason, payload }, 'on conflict do nothing');
 }
 
 /**

@@ -52,30 +52,27 @@ export function* belongsTo(baseUrl: string, name: string): StateStatements<boole
  */
 export function* claimMirror(baseUrl: string, name: string, key = randomHex()): StateStatements<void> {
   if (yield* belongsTo(baseUrl, name)) return;
-  yield sql`${insertStatement(mirror, { id: 1, base_url: baseUrl, cursor_key: key })} on conflict do nothing`;
+  yield insertStatement(mirror, { id: 1, base_url: baseUrl, cursor_key: key }, 'on conflict do nothing');
   // With several writers, another one may have been first.
   yield* belongsTo(baseUrl, name);
 }
 
-/** 32 random bytes as lower-case hex. */
 export function randomHex(): string {
   return randomBytes(32).toString('hex');
 }
 
-/** Records that a run has begun, in a cycle of its own. @returns its id */
 export function* beginRun(
   startedAt: Instant,
   command: RunCommand = 'sync',
   nonce = randomHex(),
 ): StateStatements<number> {
-  const begun = insertStatement(syncRuns, { cycle_id: 0, command, status: 'running', started_at: startedAt, nonce });
-  const { rows } = yield sql`${begun} returning id`;
+  const begun = { cycle_id: 0, command, status: 'running', started_at: startedAt, nonce } as const;
+  const { rows } = yield insertStatement(syncRuns, begun, 'returning id');
   const id = Number(rows[0]?.['id']);
   yield update(syncRuns, { cycle_id: id }, eq(syncRuns.id, id));
   return id;
 }
 
-/** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
 export function* joinCycle({ id, envIds, now, full, ...query }: CycleQuery): StateStatements<JoinedRun> {
   const lastVisits = yield* loadLastVisits({ id, envIds, streams: query.streams });
   const last = yield* loadRun([...lastVisits.values()].reduce((newest, { run }) => Math.max(newest, run), 0));

@@ -1,5 +1,5 @@
 import { getTableColumns, getTableName, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { QueryBuilder, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { QueryBuilder, type SQLiteColumn, type SQLiteTable, type SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core';
 import type { Row } from '../src/core/stream.ts';
 
 /**
@@ -42,7 +42,6 @@ interface TypedSelect<Found> extends SQLWrapper {
   readonly _: { readonly result: readonly Found[] };
 }
 
-/** All rows of a `select`. */
 export function* all<Found>(select: TypedSelect<Found>): StateStatements<readonly Found[]> {
   const { rows } = yield select.getSQL();
   return rows as readonly Found[];
@@ -58,12 +57,17 @@ type GivenColumns<Table extends SQLiteTable> = Partial<Table['$inferInsert']>;
 
 /**
  * Names only the given columns: drizzle's builder writes NULL into the others, which not every database accepts for an
- * id.
+ * id. `ending` is what follows, such as `on conflict do nothing`.
  */
-export function insertStatement<Table extends SQLiteTable>(table: Table, row: GivenColumns<Table>): SQL {
-  const given = givenColumns(table, row);
-  const values = given.map(({ value }) => sql`${value}`);
-  return sql`insert into ${table} (${listed(given.map(({ column }) => bare(column)))}) values (${listed(values)})`;
+export function insertStatement<Table extends SQLiteTable>(
+  table: Table,
+  row: GivenColumns<Table>,
+  ending = '',
+): ConstantStatement & MaybeUnanswered {
+  const values = givenColumns(table, row);
+  const names = Object.keys(values);
+  const into = `"${getTableName(table)}" ("${names.join('", "')}")`;
+  return { sql: `insert into ${into} values (@${names.join(', @')}) ${ending}`, values };
 }
 
 /** Inserts a row, or updates the given columns of the row with its key, without an answer. */
@@ -72,25 +76,21 @@ export function upsertInto<Table extends SQLiteTable>(
   row: GivenColumns<Table>,
   key: readonly SQLiteColumn[],
 ): ConstantStatement & MaybeUnanswered {
-  const given = givenColumns(table, row);
-  const names = given.map(({ column }) => column.name);
   const keys = key.map(({ name }) => name);
-  const set = names.filter((name) => !keys.includes(name)).map((name) => `"${name}" = excluded."${name}"`);
-  return {
-    sql: `insert into "${getTableName(table)}" ("${names.join('", "')}") values (@${names.join(', @')})
-      on conflict ("${keys.join('", "')}") do update set ${set.join(', ')}`,
-    values: Object.fromEntries(given.map(({ column, value }) => [column.name, value])),
-    isUnanswered: true,
-  };
+  const others = Object.keys(givenColumns(table, row)).filter((name) => !keys.includes(name));
+  const set = others.map((name) => `"${name}" = excluded."${name}"`).join(', ');
+  const ending = `on conflict ("${keys.join('", "')}") do update set ${set}`;
+  return { ...insertStatement(table, row, ending), isUnanswered: true };
 }
 
 /** Sets the given columns, without an answer; in all rows without a condition. */
 export function update<Table extends SQLiteTable>(
   table: Table,
-  values: GivenColumns<Table>,
+  values: SQLiteUpdateSetSource<Table>,
   where?: SQL,
 ): SQL & MaybeUnanswered {
-  const set = givenColumns(table, values).map(({ column, value }) => sql`${bare(column)} = ${value}`);
+  const given = Object.entries(givenColumns(table, values));
+  const set = given.map(([name, value]) => sql`${sql.identifier(name)} = ${value}`);
   const statement = sql`update ${table} set ${listed(set)}${where === undefined ? sql`` : sql` where ${where}`}`;
   return Object.assign(statement, { isUnanswered: true });
 }
@@ -100,17 +100,10 @@ export function textTable(name: string, texts: readonly string[]): SQL {
   return sql`${sql.identifier(name)} (value) as (values ${listed(texts.map((text) => sql`(${text})`))})`;
 }
 
-function givenColumns(table: SQLiteTable, row: object): { column: SQLiteColumn; value: unknown }[] {
+/** Without properties that are no column, or not given. */
+function givenColumns(table: SQLiteTable, row: object): Readonly<Record<string, unknown>> {
   const columns = getTableColumns(table);
-  return Object.entries(row).flatMap(([name, value]) => {
-    const column = columns[name];
-    return column === undefined || value === undefined ? [] : [{ column, value }];
-  });
-}
-
-/** A column that is written to, without its table's name. */
-function bare(column: SQLiteColumn): SQL {
-  return sql`${sql.identifier(column.name)}`;
+  return Object.fromEntries(Object.entries(row).filter(([name, value]) => name in columns && value !== undefined));
 }
 
 function listed(parts: readonly SQL[]): SQL {

@@ -80,7 +80,7 @@ export function* loadApplied(envId: string): StateStatements<Set<string>> {
 }
 
 export function* saveApplied(envId: string, rule: string, kind: AlertKind, at: Instant): StateStatements<void> {
-  yield sql`${insertStatement(alertRules, { env_id: envId, rule, kind, applied_at: at })} on conflict do nothing`;
+  yield insertStatement(alertRules, { env_id: envId, rule, kind, applied_at: at }, 'on conflict do nothing');
 }
 
 /** An environment by its id; null for the id of the whole mirror. */
