@@ -27,7 +27,6 @@ const RETURNS = 'select returned_count from mirror_environments where env_id = @
 /** `returns` is null if the environment has no row yet. */
 type FoundCheckpoint = StoredCheckpoint & { readonly returns: number | null };
 
-/** The streams of an environment with an unfinished round of another cycle. */
 export function* loadUnfinished(env: string, cycle: number): StateStatements<StreamName[]> {
   const sql = 'select stream, round from sync_checkpoints where env_id = @env and round is not null order by stream';
   const { rows } = yield { sql, values: { env } };
@@ -49,7 +48,10 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint,
     round: checkpoint.round === null ? null : JSON.stringify(checkpoint.round),
     page_limit: checkpoint.pageLimit?.rows ?? null,
     page_limit_at: checkpoint.pageLimit?.at ?? null,
-    waiting_scan: encodeWaitingScan(checkpoint),
+    waiting_scan:
+      checkpoint.scanTriedInRun === null
+        ? null
+        : JSON.stringify({ run: checkpoint.scanTriedInRun, round: checkpoint.waitingScan }),
     returned_count: checkpoint.returns,
   };
 }
@@ -60,6 +62,7 @@ export function asStored(checkpoint: Checkpoint, returns: number | null): Checkp
 }
 
 function decode(checkpoint: ReturnType<typeof encodeCheckpoint>): Checkpoint {
+  const tried: TriedScan | null = checkpoint.waiting_scan === null ? null : JSON.parse(checkpoint.waiting_scan);
   return {
     watermark: checkpoint.watermark,
     scannedAt: checkpoint.scanned_at,
@@ -71,20 +74,11 @@ function decode(checkpoint: ReturnType<typeof encodeCheckpoint>): Checkpoint {
     finishedCycle: checkpoint.finished_cycle,
     round: checkpoint.round === null ? null : JSON.parse(checkpoint.round),
     pageLimit: checkpoint.page_limit === null ? null : { rows: checkpoint.page_limit, at: checkpoint.page_limit_at },
-    ...decodeWaitingScan(checkpoint.waiting_scan),
+    scanTriedInRun: tried?.run ?? null,
+    waitingScan: tried?.round ?? null,
     returns: checkpoint.returned_count,
   };
 }
 
-type WaitingScan = Pick<Checkpoint, 'scanTriedInRun' | 'waitingScan'>;
-
-/** One column holds both the run and the waiting scan. */
-function encodeWaitingScan({ scanTriedInRun, waitingScan }: WaitingScan): string | null {
-  return scanTriedInRun === null ? null : JSON.stringify({ run: scanTriedInRun, round: waitingScan });
-}
-
-function decodeWaitingScan(stored: string | null): WaitingScan {
-  if (stored === null) return { scanTriedInRun: null, waitingScan: null };
-  const { run, round } = JSON.parse(stored) as { run: number; round: Round | null };
-  return { scanTriedInRun: run, waitingScan: round };
-}
+/** What the column `waiting_scan` holds: the run that tried a scan, and the scan that waits for the next run. */
+type TriedScan = { readonly run: number; readonly round: Round | null };

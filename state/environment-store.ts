@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { mirrorEnvironments, rejectedRows } from '../schema/sync.ts';
 import type { EnvironmentChanges } from '../src/core/schedule/environments.ts';
@@ -56,8 +56,7 @@ export function* saveRejectedEnvironments(
  * whoever saves environments has locked their clocks.
  */
 function* countReturn(id: string): StateStatements<void> {
-  const missing = queryBuilder.select({ id: environments.id }).from(environments);
-  const held = yield* first(missing.where(and(eq(environments.id, id), isNotNull(environments.missing_since))));
-  if (held !== undefined)
+  const { rows } = yield sql`select id from ${environments} where id = ${id} and missing_since is not null`;
+  if (rows.length > 0)
     yield sql`update ${mirrorEnvironments} set returned_count = returned_count + 1 where env_id = ${id}`;
 }

@@ -3,7 +3,6 @@ import type { AccountQuota, KeptQuota } from '../src/core/quota/quota.ts';
 import type { Instant } from '../src/core/time/instant.ts';
 import { first, queryBuilder, type StateStatements, update } from './state-statements.ts';
 
-/** The account's quota as earlier runs knew it; null if unknown. */
 export function* loadQuota(): StateStatements<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null> {
   const held = yield* first(queryBuilder.select().from(mirror));
   if (held === undefined || held.quota_limit === null) return null;
@@ -20,7 +19,6 @@ export function* loadKeptQuota(): StateStatements<KeptQuota | null> {
   return remaining == null || resetSeconds == null || notedAt == null ? null : { remaining, resetSeconds, notedAt };
 }
 
-/** Saves the quota that a run's responses stated. */
 export function* saveQuota(quota: AccountQuota, notedAt: Instant): StateStatements<void> {
   const { limit, windowSeconds, remaining, resetSeconds } = quota;
   yield update(mirror, {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { SyncError } from '../src/core/errors.ts';
@@ -99,28 +99,15 @@ function* loadLastVisits({ id, envIds, streams }: RunReach): StateStatements<Map
 }
 
 function* loadRun(id: number): StateStatements<LastRun | null> {
-  const { rows } = yield sql`select r.id, r.cycle_id, r.left_over, r.full, began.server_time, (
+  const { rows } = yield sql`select r.id as run, r.cycle_id as cycle, r.left_over as "leftOver", r.full,
+      began.server_time as "cycleBeganAt", (
       select min(f.id) from ${syncRuns} f
       where f.id between r.cycle_id and r.id and f.cycle_id = r.cycle_id and f.left_over = 'failed'
-    ) failed_since from ${syncRuns} r
+    ) as "failedSince" from ${syncRuns} r
     left join ${syncRuns} began on began.id = r.cycle_id
     where r.id = ${id}`;
-  const [last] = rows as unknown as readonly LastRunRow[];
-  if (last === undefined) return null;
-  const {
-    id: run,
-    cycle_id: cycle,
-    left_over: leftOver,
-    full,
-    server_time: cycleBeganAt,
-    failed_since: failedSince,
-  } = last;
-  return { run, cycle, leftOver, full: full === 1, cycleBeganAt, failedSince };
-}
-
-interface LastRunRow
-  extends Pick<typeof syncRuns.$inferSelect, 'id' | 'cycle_id' | 'left_over' | 'full' | 'server_time'> {
-  readonly failed_since: number | null;
+  const [last] = rows as unknown as readonly (Omit<LastRun, 'full'> & { readonly full: number })[];
+  return last === undefined ? null : { ...last, full: last.full === 1 };
 }
 
 /** The environments `e` and the streams `n` of a run, for `with`. */
@@ -128,7 +115,6 @@ function eachStream({ envIds, streams }: Omit<RunReach, 'id'>): SQL {
   return sql`with ${textTable('e', envIds)}, ${textTable('n', streams)}`;
 }
 
-/** How each stream ended before this run if it did not end well, by environment. */
 export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatements<Map<string, LastAttempt[]>> {
   const byEnvironment = new Map<string, LastAttempt[]>();
   if (envIds.length === 0 || streams.length === 0) return byEnvironment;
@@ -161,25 +147,18 @@ export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateSt
 
 /** Whether a run did nothing to a stream whose status is unchanged. Such streams are not logged. */
 export function* isUneventful(row: StreamRun): StateStatements<boolean> {
-  return !didAnything(row) && (yield* lastStatus(row)) === row.status;
-}
-
-/** Records what a run did to one stream, once the stream has ended; called again if the run returned to it. */
-export function* recordStreamRun(row: StreamRun): StateStatements<void> {
-  yield upsertInto(syncStreamRuns, row, [syncStreamRuns.run_id, syncStreamRuns.env_id, syncStreamRuns.stream]);
-}
-
-function didAnything({ requests, rows_written, rows_deleted, rows_rejected, error }: StreamRun): boolean {
-  return requests + rows_written + rows_deleted + rows_rejected > 0 || error !== null;
-}
-
-function* lastStatus({ env_id, stream }: StreamRun): StateStatements<StreamRun['status'] | null> {
+  const { env_id, stream, requests, rows_written, rows_deleted, rows_rejected } = row;
+  if (requests + rows_written + rows_deleted + rows_rejected > 0 || row.error !== null) return false;
   const { rows } = yield {
     sql: `select status from sync_stream_runs where env_id = @env_id and stream = @stream
       order by run_id desc limit 1`,
     values: { env_id, stream },
   };
-  return (rows[0]?.['status'] ?? null) as StreamRun['status'] | null;
+  return rows[0]?.['status'] === row.status;
+}
+
+export function* recordStreamRun(row: StreamRun): StateStatements<void> {
+  yield upsertInto(syncStreamRuns, row, [syncStreamRuns.run_id, syncStreamRuns.env_id, syncStreamRuns.stream]);
 }
 
 /**
@@ -208,15 +187,9 @@ export function* pruneLog(before: Instant): StateStatements<void> {
   const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));
   const old = oldest.filter((run) => (run.server_time ?? run.started_at) < before);
   if (old.length === 0) return;
-  const lastDone = yield* first(
-    queryBuilder
-      .select({ id: syncRuns.id })
-      .from(syncRuns)
-      .where(and(eq(syncRuns.command, 'sync'), eq(syncRuns.status, 'done')))
-      .orderBy(desc(syncRuns.id))
-      .limit(1),
-  );
-  const ids = old.filter((run) => run.id !== lastDone?.id).map((run) => run.id);
+  const { rows } = yield sql`select id from ${syncRuns}
+    where command = 'sync' and status = 'done' order by id desc limit 1`;
+  const ids = old.map(({ id }) => id).filter((id) => id !== rows[0]?.['id']);
   if (ids.length === 0) return;
   const { run_id, env_id, stream } = syncStreamRuns;
   yield sql`delete from ${syncStreamRuns} where ${inArray(run_id, ids)} and exists (

@@ -86,12 +86,10 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
   };
 }
 
-/** Saves the lengths of lists that a run has read completely (see the table). */
 function* saveListLengths(lengths: readonly MeasuredList[]): StateStatements<void> {
   for (const length of lengths) yield upsertInto(table, length, [table.env_id, table.stream, table.variant]);
 }
 
-/** Whether an environment has days whose mean scores are out of date. */
 function* hasStaleDays(env: string): StateStatements<boolean> {
   const { rows } = yield { sql: 'select 1 from stale_health_days where env_id = @env limit 1', values: { env } };
   return rows.length > 0;
