@@ -22,15 +22,16 @@ import {
   upsertInto,
 } from '../state-statements.ts';
 
+const selectOpen = (condition: SQL | undefined) =>
+  queryBuilder
+    .select()
+    .from(alerts)
+    .where(and(isNull(alerts.ended_at), condition));
+
 /** The alerts of an environment that have not ended; all kinds without `kinds`. */
 export function* loadAlerts(envId: string, kinds?: readonly AlertKind[]): StateStatements<Alert[]> {
   const ofKinds = kinds === undefined ? undefined : inArray(alerts.kind, [...kinds]);
-  const stored = yield* all(
-    queryBuilder
-      .select()
-      .from(alerts)
-      .where(and(eq(alerts.env_id, envId), isNull(alerts.ended_at), ofKinds)),
-  );
+  const stored = yield* all(selectOpen(and(eq(alerts.env_id, envId), ofKinds)));
   // Sorted here: a database would read all that have ended in the order of the key.
   return stored.map(decode).sort((one, other) => (one.id < other.id ? -1 : 1));
 }
@@ -129,7 +130,6 @@ export function* loadOutstanding(name: string, envIds: readonly string[]): State
 const isWaiting = (): SQL | undefined =>
   and(isNull(alertDeliveries.delivered_at), lt(alertDeliveries.refusals, MAX_REFUSALS));
 
-/** How many messages wait for each channel. */
 export function* countWaiting(envIds: readonly string[]): StateStatements<ReadonlyMap<string, number>> {
   const { env_id, channel } = alertDeliveries;
   const number = sql<number>`count(*)`.as('number');
@@ -147,18 +147,12 @@ export function* recordDelivery(
   delivery: AlertDelivery,
   { at, error, isRefused = false }: DeliveryResult,
 ): StateStatements<void> {
-  const added = (name: string, more: number): never => sql`${sql.identifier(name)} + ${sql.raw(String(more))}` as never;
-  yield update(
-    alertDeliveries,
-    {
-      ...{ attempts: added('attempts', 1), refusals: added('refusals', Number(isRefused)), error },
-      ...(error === null ? { delivered_at: at } : {}),
-    },
-    isDelivery(delivery),
-  );
+  const { attempts, refusals } = alertDeliveries;
+  const counts = { attempts: sql`${attempts} + 1`, refusals: sql`${refusals} + ${Number(isRefused)}` };
+  const delivered = error === null ? { delivered_at: at } : {};
+  yield update(alertDeliveries, { ...counts, ...delivered, error }, isDelivery(delivery));
 }
 
-/** Whether a message still waits: meanwhile another run may have delivered it. */
 export function* isOutstanding(delivery: AlertDelivery): StateStatements<boolean> {
   const { number } = alertDeliveries;
   const waiting = and(isDelivery(delivery), isWaiting());
@@ -189,14 +183,8 @@ export function* pruneAlerts(now: Instant, envIds: readonly string[]): StateStat
 
 /** The alerts that have begun and not ended, the newest first. */
 export function* loadOpenAlerts(): StateStatements<OpenAlert[]> {
-  const { begun_at, ended_at } = alerts;
-  const stored = yield* all(
-    queryBuilder
-      .select()
-      .from(alerts)
-      .where(and(isNull(ended_at), sql`${begun_at} is not null`))
-      .orderBy(desc(begun_at), alerts.id),
-  );
+  const { begun_at, id } = alerts;
+  const stored = yield* all(selectOpen(isNotNull(begun_at)).orderBy(desc(begun_at), id));
   return stored.map((row): OpenAlert => {
     const { message, members, begunAt } = decode(row);
     const count = Object.keys(members).length;

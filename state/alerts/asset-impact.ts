@@ -9,15 +9,11 @@ const MAX_ASSETS = 10_000;
 
 const MAX_IDS = 500;
 
-const UPSTREAM = { from: assetLineage.downstream_asset_id, to: assetLineage.upstream_asset_id };
+export const UPSTREAM = { from: assetLineage.downstream_asset_id, to: assetLineage.upstream_asset_id };
 const DOWNSTREAM = { from: assetLineage.upstream_asset_id, to: assetLineage.downstream_asset_id };
 
-/** All edges that lead upstream from these assets; none leads to a deleted asset. */
-export function loadUpstream(envId: string, ids: Iterable<string>): StateStatements<AssetEdges> {
-  return loadEdges(envId, ids, UPSTREAM);
-}
-
-function* loadEdges(
+/** All edges that lead this way from these assets; none leads to a deleted asset. */
+export function* loadEdges(
   envId: string,
   ids: Iterable<string>,
   { from, to }: typeof UPSTREAM | typeof DOWNSTREAM,

@@ -5,7 +5,6 @@ import type { Row } from '../../src/core/stream.ts';
 import { addDays, EPOCH, type Instant } from '../../src/core/time/instant.ts';
 import type { StateStatements } from '../state-statements.ts';
 
-/** Where and when conditions are read. */
 export interface AlertScope {
   readonly envId: string;
   readonly run: number;
@@ -61,10 +60,8 @@ function* readScores(env: string, rules: readonly AlertRule[]): StateStatements<
   const newest = 'select max(bucket_at) as at from asset_health_scores where env_id = @env';
   const at = String((yield { sql: newest, values: { env } }).rows[0]?.['at'] ?? EPOCH);
   const ours = rules.filter(({ kinds }) => kinds.includes('score'));
-  const [below, hasBy] = [
-    Math.max(-1, ...ours.map((rule) => rule.below ?? -1)),
-    Number(ours.some(({ by }) => by !== null)),
-  ];
+  const below = Math.max(-1, ...ours.map((rule) => rule.below ?? -1));
+  const hasBy = Number(ours.some(({ by }) => by !== null));
   const hasDimensions = Number(ours.some(({ dimensions }) => dimensions.some((each) => each !== 'total')));
   const values = { env, below, hasBy, hasDimensions, dayBefore: addDays(at, -1), twoDaysBefore: addDays(at, -2) };
   return (yield { sql: SCORES, values }).rows.map(scoreCondition);
@@ -81,7 +78,6 @@ const STREAMS = `select c.stream, c.watermark, c.unavailable, c.finished_cycle,
     (select max(r.run_id) from rejected_rows r where r.env_id = @env and r.stream = c.stream) as rejected_in
   from sync_checkpoints c where c.env_id = @env order by c.stream`;
 
-/** Which conditions are wanted. */
 export interface ConditionQuery {
   readonly rules: readonly AlertRule[];
   readonly kinds: readonly AlertKind[];
@@ -148,18 +144,14 @@ function droppedCondition(row: Row): AlertCondition {
 
 function streamConditions(row: Row, { run }: AlertScope): AlertCondition[] {
   const [name, since] = [String(row['stream']), textIn(row, 'watermark')];
-  const kinds = {
-    held: Number(row['held']),
-    rejected: Number(row['rejected']),
-    unavailable: Number(row['unavailable']),
-  };
-  return Object.entries(kinds).flatMap(([kind, value]): AlertCondition[] => {
+  return (['held', 'rejected', 'unavailable'] as const).flatMap((kind): AlertCondition[] => {
+    const value = Number(row[kind]);
     // A stream that was never live is not news.
     if (value === 0 || (kind === 'unavailable' && since === null)) return [];
     const facts = { name, value, since: kind === 'unavailable' ? since : null };
     const shownIn = Math.max(Number(row['finished_cycle']), kind === 'rejected' ? Number(row['rejected_in']) : 0);
     const shown = { evidence: String(run), shownIn, ...(kind === 'unavailable' ? {} : { rows: value }) };
-    return [{ kind: kind as AlertKind, key: name, ...shown, facts, isEarly: since === null }];
+    return [{ kind, key: name, ...shown, facts, isEarly: since === null }];
   });
 }
 
@@ -211,8 +203,6 @@ function labelsIn(json: unknown): string[] {
 
 function labelOf(element: unknown): string {
   if (!isJsonObject(element)) return element === null ? '' : String(element);
-  return (
-    [element['name'], element['email'], element['id']].map((each) => String(each ?? '')).find((each) => each !== '') ??
-    ''
-  );
+  const { name, email, id } = element;
+  return String([name, email, id].find((each) => String(each ?? '') !== '') ?? '');
 }

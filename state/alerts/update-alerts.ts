@@ -16,7 +16,7 @@ import {
   saveApplied,
   unlistedEnvironments,
 } from './alert-store.ts';
-import { loadImpact, loadUpstream } from './asset-impact.ts';
+import { loadEdges, loadImpact, UPSTREAM } from './asset-impact.ts';
 import { type AlertMoment, type AlertScope, readConditions, readFailingSince, readMoments } from './read-conditions.ts';
 
 /** What a commit may have changed. */
@@ -69,7 +69,7 @@ function* applyConditions(
   const { envId, at } = scope;
   const failing = failingAssets(conditions);
   const isGrouped = kinds.includes('test') && rules.some(({ group }) => group === 'cause');
-  const upstream = yield* loadUpstream(envId, isGrouped ? failing : []);
+  const upstream = yield* loadEdges(envId, isGrouped ? failing : [], UPSTREAM);
   const input: AlertsInput = {
     ...{ rules, kinds, conditions, at, environment: yield* loadEnvironment(envId) },
     ...{ alerts, applied: yield* loadApplied(envId), rootOf: failureRoots(upstream, failing) },
@@ -177,23 +177,20 @@ function* decideStale(scope: AlertScope, { rules, run, now, streams }: RunAlerts
   const { rows } = yield { sql: AGES, values };
   const known = new Map(rows.map((row) => [String(row['stream']), row]));
   const sinceOf = (stream: string): Instant => String(known.get(stream)?.['watermark'] ?? '');
-  const [oldest] = streams.filter((stream) => sinceOf(stream) !== '').sort(byText(sinceOf));
-  const isUnread = (stream: string): boolean => sinceOf(stream) === '' && known.get(stream)?.['unavailable'] !== 1;
-  const unread = streams.filter(isUnread);
-  const tried = unread.length === 0 ? [] : (yield { sql: TRIED, values }).rows.map((row) => row['stream']);
   const of = (key: string, facts: AlertFacts): AlertCondition => ({ kind: 'stale', key, evidence: String(run), facts });
-  const conditions = [oldest, unread.find((stream) => tried.includes(stream))].flatMap((name): AlertCondition[] => {
-    if (name === undefined) return [];
-    const since = sinceOf(name);
-    if (since === '') return [of('unread', { name, value: null })];
-    return [of('stale', { name, value: secondsBetween(since, now), since })];
-  });
+  const conditions: AlertCondition[] = [];
+  const read = streams.filter((stream) => sinceOf(stream) !== '');
+  const since = read.map(sinceOf).sort()[0];
+  const oldest = read.find((stream) => sinceOf(stream) === since);
+  if (oldest !== undefined && since !== undefined)
+    conditions.push(of('stale', { name: oldest, value: secondsBetween(since, now), since }));
+  const unread = streams.filter((stream) => sinceOf(stream) === '' && known.get(stream)?.['unavailable'] !== 1);
+  const tried = unread.length === 0 ? [] : (yield { sql: TRIED, values }).rows.map((row) => row['stream']);
+  const name = unread.find((stream) => tried.includes(stream));
+  if (name !== undefined) conditions.push(of('unread', { name, value: null }));
   const alerts = yield* loadAlerts(scope.envId, ['stale']);
   yield* applyConditions(scope, rules, { kinds: ['stale'], conditions, alerts });
 }
-
-const byText = (textOf: (each: string) => string) => (one: string, other: string) =>
-  textOf(one) < textOf(other) ? -1 : textOf(one) > textOf(other) ? 1 : 0;
 
 /** With no kinds given, only the alerts of removed rules are decided. */
 function* endOrphans(scope: AlertScope, rules: readonly AlertRule[], alerts: readonly Alert[]): StateStatements<void> {
