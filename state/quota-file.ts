@@ -33,30 +33,24 @@ export function machineTime(): MachineTime {
  */
 export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
   let connection: Database.Database | null = null;
-  const opened = (): Database.Database => {
-    connection ??= openFile(options);
-    return connection;
-  };
   const close = (): void => {
     connection?.close();
     connection = null;
-  };
-  /** A damaged file, for example after a power failure, holds nothing of value. */
-  const remove = (): void => {
-    for (const suffix of ['', '-journal']) rmSync(options.path() + suffix, { force: true });
   };
   return {
     async change(quotaChange) {
       for (let tries = 1; ; tries++) {
         try {
-          return changeRow(opened(), options, quotaChange);
+          connection ??= openFile(options);
+          return changeRow(connection, options, quotaChange);
         } catch (error) {
           if (isBusy(error) && tries < MAX_TRIES) await sleepFor(BUSY_MS * Math.random());
           else {
             // Another process may have replaced the file: the next try opens the new one.
             close();
             if (!isDamaged(error) || tries > 2) throw error;
-            if (tries === 2) remove();
+            // A damaged file, for example after a power failure, holds nothing of value.
+            if (tries === 2) for (const suffix of ['', '-journal']) rmSync(options.path() + suffix, { force: true });
           }
         }
       }
@@ -101,8 +95,8 @@ const TABLE = `create table if not exists account_quotas (
   account text primary key, state text not null, wall_ms real not null, uptime_ms real not null) strict`;
 const FORGET = 'delete from account_quotas where account <> :account and wall_ms not between :from and :to';
 const READ = 'select state, wall_ms, uptime_ms from account_quotas where account = ?';
-const WRITE = `insert into account_quotas (account, state, wall_ms, uptime_ms) values (:account, :state, :wallMs, :uptimeMs)
-  on conflict (account) do update set state = :state, wall_ms = :wallMs, uptime_ms = :uptimeMs`;
+const WRITE = `insert or replace into account_quotas (account, state, wall_ms, uptime_ms)
+  values (:account, :state, :wallMs, :uptimeMs)`;
 
 function changeRow<Result>(
   connection: Database.Database,
