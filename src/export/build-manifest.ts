@@ -2,17 +2,12 @@ import type { ExportScope } from './export-work.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, manifestText, PROGRAM } from './manifest.ts';
 import { isHidden } from './partition-path.ts';
 
-/** What preceded an export in its folder: the manifest, if there is one, and the number of the last export. */
-export interface EarlierState {
-  readonly manifest: ExportManifest | null;
-  readonly number: number;
-}
-
-/** The manifest of an export of these files; the last one if nothing has changed. */
+/** The manifest of an export of these files; the last one, with the last number, if nothing has changed. */
 export function manifestOf(
-  { format, instant, relations, environments, isLimited, schemaVersion, run, keep }: ExportScope,
+  { format, instant, schema_version, run, limited, environments, relations, keep }: ExportScope,
   files: readonly ExportedFile[],
-  { manifest: previous, number }: EarlierState,
+  previous: ExportManifest | null,
+  number: number,
 ): ExportManifest {
   const byTable = Map.groupBy(files, ({ table }) => table);
   const manifest = {
@@ -21,9 +16,9 @@ export function manifestOf(
     format,
     number,
     instant,
-    schema_version: schemaVersion,
+    schema_version,
     run,
-    limited: isLimited,
+    limited,
     environments,
     tables: relations.map(({ name, kind, columns }) => ({
       name,

@@ -42,14 +42,14 @@ export function encodeParquet({ columns, described }: ExportRelation, scope: Exp
 /** What a file says about itself, for readers that have only the file. */
 function keyValues(
   { name, description, columns }: DescribedTable,
-  { instant, schemaVersion }: ExportScope,
+  { instant, schema_version }: ExportScope,
 ): KeyValue[] {
   const descriptions = Object.fromEntries(columns.map((column) => [column.name, column.description]));
   return [
     { key: 'obsync.table', value: name },
     { key: 'obsync.description', value: description },
     { key: 'obsync.instant', value: instant },
-    { key: 'obsync.schema_version', value: String(schemaVersion) },
+    { key: 'obsync.schema_version', value: String(schema_version) },
     { key: 'obsync.columns', value: JSON.stringify(descriptions) },
   ];
 }

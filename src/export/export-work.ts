@@ -1,21 +1,12 @@
 import type { Database } from 'better-sqlite3';
-import type { Instant } from '../core/time/instant.ts';
 import type { ExportFolder } from './export-folder.ts';
-import type { ExportFormat } from './formats.ts';
-import type { MirrorRun } from './manifest.ts';
-import type { EnvironmentClock } from './mirror-scope.ts';
+import type { ExportManifest } from './manifest.ts';
 import type { ExportRelation } from './relation.ts';
 
 /** What an export should contain, whatever is in its folder already. */
-export interface ExportScope {
-  readonly format: ExportFormat;
+export interface ExportScope
+  extends Pick<ExportManifest, 'format' | 'environments' | 'limited' | 'instant' | 'schema_version' | 'run'> {
   readonly relations: readonly ExportRelation[];
-  readonly environments: readonly EnvironmentClock[];
-  /** Whether it was limited to some environments. */
-  readonly isLimited: boolean;
-  readonly instant: Instant;
-  readonly schemaVersion: number;
-  readonly run: MirrorRun | null;
   /** How many earlier exports keep their files, for readers of their manifests. */
   readonly keep: number;
   /** The size at which a file is full. */

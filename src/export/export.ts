@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { batchesOf } from './batches.ts';
-import { droppedParts, type EarlierState, findFiles, manifestOf, pathsOf, sumOfFiles } from './build-manifest.ts';
+import { droppedParts, findFiles, manifestOf, pathsOf, sumOfFiles } from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
 import { lastNumber, readLogs, shortenLogs, undoneChanges, writeLogs } from './delta/write-logs.ts';
 import { folderError, isFileIntact, isSystemError, readTextOf } from './export-files.ts';
@@ -38,7 +38,7 @@ export async function exportTables(work: ExportWork, previous: ExportManifest | 
   const written = isDelta ? scope.relations.map(({ name }) => name) : [];
   const tables = await readLogs(folder.path, written, previous);
   const number = Math.max(previous?.number ?? 0, lastNumber(tables));
-  const manifest = await publishOrUndo(work, { manifest: previous, number });
+  const manifest = await publishOrUndo(work, previous, number);
   let missing = `, but not yet in ${isDelta ? 'every Delta log' : 'the folder of every table'}`;
   try {
     folder.sync();
@@ -52,13 +52,22 @@ export async function exportTables(work: ExportWork, previous: ExportManifest | 
   }
 }
 
-async function publishOrUndo(work: ExportWork, before: EarlierState): Promise<ExportManifest> {
-  const previous = before.manifest;
+/** Makes the new export the current one. Nothing may fail after the manifest has its name. */
+async function publishOrUndo(
+  work: ExportWork,
+  previous: ExportManifest | null,
+  number: number,
+): Promise<ExportManifest> {
+  const { folder, scope, to } = work;
   try {
-    return publish(work, await exportFiles(work, previous), before);
+    const manifest = manifestOf(scope, await exportFiles(work, previous), previous, number);
+    folder.syncNames();
+    if (previous === null || manifestText(manifest) !== manifestText(previous))
+      folder.replace(MANIFEST_NAME, manifestText(manifest));
+    return manifest;
   } catch (error) {
-    work.folder.undo(pathsOf(previous));
-    throw folderError(work.to, error, previous === null ? null : 'the last complete export is untouched');
+    folder.undo(pathsOf(previous));
+    throw folderError(to, error, previous === null ? null : 'the last complete export is untouched');
   }
 }
 
@@ -86,13 +95,13 @@ async function exportFiles(work: ExportWork, previous: ExportManifest | null): P
  * commits may have the same times (R21).
  */
 function reusableFiles(
-  { connection, scope: { format, schemaVersion } }: ExportWork,
+  { connection, scope: { format, schema_version } }: ExportWork,
   previous: ExportManifest | null,
 ): ReturnType<typeof findFiles> {
   const isAlike =
     previous?.layout === LAYOUT &&
     previous.format === format &&
-    previous.schema_version === schemaVersion &&
+    previous.schema_version === schema_version &&
     continuesFrom(connection, previous.run ?? null);
   return findFiles(isAlike ? previous.files : []);
 }
@@ -164,15 +173,6 @@ async function writeSegments(
   return written;
 }
 
-/** Makes the new export the current one. Nothing may fail after the manifest has its name. */
-function publish({ folder, scope }: ExportWork, files: readonly ExportedFile[], before: EarlierState): ExportManifest {
-  const manifest = manifestOf(scope, files, before);
-  folder.syncNames();
-  if (before.manifest === null || manifestText(manifest) !== manifestText(before.manifest))
-    folder.replace(MANIFEST_NAME, manifestText(manifest));
-  return manifest;
-}
-
 /**
  * Brings the rest of the folder in line with the manifest. Old files go last: until then the old views still find
  * theirs, and no row is missing from the folder of its table.
@@ -199,9 +199,11 @@ async function finish(
     written: manifest.files.filter((file) => !before.has(file)),
     dropped: droppedParts(manifest, previous),
     removedCount: removed.filter((path) => pathsBefore.has(path)).length,
-    warnings: failure === null ? [] : [unremoved(to, failure.code)],
+    warnings:
+      failure === null
+        ? []
+        : [
+            `old files in ${to} cannot be removed (${String(failure.code)}): check its permissions; the next export removes them`,
+          ],
   };
 }
-
-const unremoved = (to: string, code: unknown): string =>
-  `old files in ${to} cannot be removed (${String(code)}): check its permissions; the next export removes them`;

@@ -86,6 +86,7 @@ const isManifest = shaped({
   run: (value): value is MirrorRun | null | undefined => value === undefined || value === null || isMirrorRun(value),
   /** Whether it was limited to some environments. */
   limited: isFlag,
+  /** With the mirror's own time in each (R21). */
   environments: listOf(shaped({ env_id: isText, instant: isTextOrNull })),
   tables: listOf(isExportedTable),
   files: listOf(isExportedFile),

@@ -3,17 +3,11 @@ import { SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
-import type { MirrorRun } from './manifest.ts';
+import type { ExportManifest, MirrorRun } from './manifest.ts';
 import { EXPORT_RELATIONS, type ExportRelation, quoteName } from './relation.ts';
 
-/** An environment of the mirror, with the mirror's own time in it (R21). */
-export interface EnvironmentClock {
-  readonly env_id: string;
-  readonly instant: Instant | null;
-}
-
 /** The environments requested by id or name; all if none is requested. @throws SyncError `usage` */
-export function environmentsOf(connection: Database, requested: readonly string[]): EnvironmentClock[] {
+export function environmentsOf(connection: Database, requested: readonly string[]): ExportManifest['environments'] {
   const listed = mirroredEnvironments(connection);
   const { chosen, unknown } = wantedOf(listed, requested);
   if (unknown.length > 0)
@@ -40,8 +34,8 @@ function mirroredEnvironments(connection: Database): ListedEnvironment[] {
   return connection.prepare(statement).all() as ListedEnvironment[];
 }
 
-/** The mirror's own time of the export: the newest of its environments. */
-export function exportInstant(environments: readonly EnvironmentClock[]): Instant {
+/** The mirror's own time of the export (R21): the newest of its environments. */
+export function exportInstant(environments: ExportManifest['environments']): Instant {
   return environments.reduce((newest, { instant }) => (instant !== null && instant > newest ? instant : newest), EPOCH);
 }
 
