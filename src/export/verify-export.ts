@@ -3,8 +3,9 @@ import { SyncError } from '../core/errors.ts';
 import { batchesOf } from './batches.ts';
 import { findFiles } from './build-manifest.ts';
 import { createMeasure } from './data-file.ts';
-import { unequalLogs } from './delta/compare-logs.ts';
-import { LOG_NAME } from './delta/delta-log.ts';
+import type { DeltaField, DeltaSnapshot, MetaDataAction } from './delta/delta-action.ts';
+import { LOG_NAME, readWritableLog } from './delta/delta-log.ts';
+import { type DeltaTable, deltaTables } from './delta/delta-table.ts';
 import { isFileIntact, NODE_FILES } from './export-files.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { readerOf } from './read-segments.ts';
@@ -60,8 +61,7 @@ export async function compareExport(comparison: ExportComparison): Promise<Expor
     differences.push(differenceOf({ table: tableOf(path), path }, 'damaged'));
   for (const path of strayPaths(folder, manifest))
     differences.push(differenceOf({ table: tableOf(path), path }, 'extra'));
-  for (const { table, reason } of await unequalLogs(folder, manifest))
-    differences.push(differenceOf({ table, path: `${table}/${LOG_NAME}`, reason }, 'unlogged'));
+  for (const table of deltaTables(manifest)) differences.push(...(await compareLog(folder, table)));
   return differences;
 }
 
@@ -81,22 +81,47 @@ async function compareRows(
   const reader = readerOf(connection, relation, envId);
   const surveyed = reader.survey(files);
   const held = surveyed.filter(({ file }) => file !== null);
-  const measures = new Map(held.map((each) => [each, createMeasure(relation)]));
+  const measures = new Map(held.map(({ file }) => [file, createMeasure(relation)]));
   for (const batch of batchesOf(reader.rows(held), reader.cutValue, () => false)) {
-    measures.get(batch.surveyed)?.add(batch.rows);
+    measures.get(batch.surveyed.file)?.add(batch.rows);
     await yieldToSignal(signal);
   }
-  const digests = new Map(held.map((each) => [each.file, measures.get(each)?.result().content_sha256]));
   const missing = surveyed.filter(({ file }) => file === null);
   return [
     ...missing.map(({ env_id, month }) => differenceOf({ table: relation.name, env_id, month }, 'missing')),
     ...files
-      .filter((file) => digests.get(file) !== file.content_sha256)
-      .map((file) => differenceOf(file, digests.has(file) ? 'unequal' : 'extra')),
+      .filter((file) => measures.get(file)?.result().content_sha256 !== file.content_sha256)
+      .map((file) => differenceOf(file, measures.has(file) ? 'unequal' : 'extra')),
   ];
 }
 
-/** The table of a file in its folder. */
+/** Whether the log has the files and columns of the manifest, or else why the next export refuses it. */
+async function compareLog(folder: string, table: DeltaTable): Promise<ExportDifference[]> {
+  const place = { table: table.name, path: `${table.name}/${LOG_NAME}` };
+  try {
+    return isEqual(table, await readWritableLog(folder, table.name)) ? [] : [differenceOf(place, 'unlogged')];
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error;
+    return [differenceOf({ ...place, reason: error.message }, 'unlogged')];
+  }
+}
+
+function isEqual({ files, metaData }: DeltaTable, snapshot: DeltaSnapshot): boolean {
+  return (
+    snapshot.protocol !== null &&
+    snapshot.metaData !== null &&
+    columnsOf(metaData) === columnsOf(snapshot.metaData) &&
+    files.size === snapshot.files.size &&
+    [...files.values()].every(({ path, size }) => snapshot.files.get(path)?.size === size)
+  );
+}
+
+/** Another program's log may lack what the protocol requires. */
+function columnsOf({ schemaString = '{}' }: Partial<MetaDataAction>): string {
+  const { fields = [] } = JSON.parse(schemaString) as { readonly fields?: readonly DeltaField[] };
+  return JSON.stringify(fields.map(({ name, type }) => [name, type]));
+}
+
 const tableOf = (path: string): string => path.slice(0, path.indexOf('/'));
 
 function differenceOf(
