@@ -117,12 +117,8 @@ function actionsOf({ protocol, metaData, txns, files, tombstones }: DeltaSnapsho
 export async function readCheckpoint(bytes: Uint8Array): Promise<DeltaAction[]> {
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
   const rows = await parquetReadObjects({ file, columns: Object.keys(COLUMNS) });
-  return rows.map((row) => withoutNulls(row) as DeltaAction);
-}
-
-function withoutNulls(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number(value);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const held = Object.entries(value).filter(([, each]) => each !== null && each !== undefined);
-  return Object.fromEntries(held.map(([name, each]) => [name, withoutNulls(each)]));
+  // A field that an action lacks is null.
+  const plain = (_: string, value: unknown): unknown =>
+    typeof value === 'bigint' ? Number(value) : (value ?? undefined);
+  return rows.map((row) => JSON.parse(JSON.stringify(row, plain)) as DeltaAction);
 }

@@ -45,36 +45,34 @@ export async function readLog(tableFolder: string): Promise<DeltaSnapshot> {
   let snapshot = NO_TABLE;
   if (checkpoint >= 0) {
     const path = join(tableFolder, checkpointPath(checkpoint));
-    snapshot = { ...applyCommit(snapshot, checkpoint, await parseCheckpoint(path)), checkpoint };
+    snapshot = { ...applyCommit(snapshot, checkpoint, await actionsIn(path, readCheckpoint)), checkpoint };
   }
   for (const version of commits) {
     const path = join(tableFolder, commitPath(snapshot.version + 1));
     if (version !== snapshot.version + 1) throw damaged(path, 'is missing');
-    snapshot = applyCommit(snapshot, version, parseCommit(readFileSync(path, 'utf8'), path));
+    snapshot = applyCommit(snapshot, version, await actionsIn(path, parseCommit));
   }
   return snapshot;
 }
 
-async function parseCheckpoint(path: string): Promise<DeltaAction[]> {
+async function actionsIn(
+  path: string,
+  parse: (bytes: Buffer) => DeltaAction[] | Promise<DeltaAction[]>,
+): Promise<DeltaAction[]> {
   const bytes = readFileSync(path);
   try {
-    return await readCheckpoint(bytes);
+    return await parse(bytes);
   } catch {
     throw damaged(path, 'is not a valid part of a Delta log');
   }
 }
 
-function parseCommit(text: string, path: string): DeltaAction[] {
-  try {
-    const actions: unknown[] = text
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line) => JSON.parse(line));
-    if (actions.length > 0 && actions.every(isJsonObject)) return actions as unknown as DeltaAction[];
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  throw damaged(path, 'is not a valid part of a Delta log');
+/** @throws for bytes that are not one action per line */
+function parseCommit(bytes: Buffer): DeltaAction[] {
+  const lines = bytes.toString().split('\n');
+  const actions: unknown[] = lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
+  if (actions.length === 0 || !actions.every(isJsonObject)) throw new SyntaxError('not a list of actions');
+  return actions as unknown as DeltaAction[];
 }
 
 function damaged(path: string, how: string): SyncError {

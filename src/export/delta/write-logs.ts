@@ -96,14 +96,13 @@ export function shortenLogs(folder: ExportFolder, to: string, committed: Committ
       shortenLog(folder, name, snapshot, nowMs);
     } catch (error) {
       if (!isSystemError(error)) throw error;
-      warnings.push(unshortened(join(to, name), error.code));
+      warnings.push(
+        `the log of the Delta table ${join(to, name)} cannot be shortened (${String(error.code)}): check the disk and its permissions; a later export does it`,
+      );
     }
   }
   return warnings;
 }
-
-const unshortened = (table: string, code: unknown): string =>
-  `the log of the Delta table ${table} cannot be shortened (${String(code)}): check the disk and its permissions; a later export does it`;
 
 /** The most commits that readers have to read. */
 const COMMITS_PER_CHECKPOINT = 10;
