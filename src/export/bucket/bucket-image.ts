@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
@@ -102,7 +92,9 @@ async function makeImage(
   const previous = text === null ? null : parseManifest(text, `${store.url}/${MANIFEST_NAME}`);
   // An export that was killed before its manifest has left files; the lock's file says whose they are.
   if (previous === null && objects.size > 0) writeFileSync(join(path, `${MANIFEST_NAME}.lock`), '');
-  await readAll(logFiles(path));
+  await readAll(
+    EXPORT_RELATIONS.flatMap(({ name }) => logFilesToRead(join(path, name)).map((file) => `${name}/${file}`)),
+  );
   if (content === 'whole' && previous !== null)
     await readAll([...previous.files.map((file) => file.path), ...tableFiles(previous).keys()]);
   const written = parseDigests(readTextOf(join(path, ETAGS_NAME)), objects);
@@ -140,14 +132,9 @@ const NESTED = /\/manifest\.json$/;
 
 function makePlaceholder(path: string, { bytes, modifiedMs }: StoredObject): void {
   mkdirSync(dirname(path), { recursive: true });
-  const file = openSync(path, 'w');
-  ftruncateSync(file, bytes);
-  closeSync(file);
+  writeFileSync(path, '');
+  truncateSync(path, bytes);
   utimesSync(path, modifiedMs / 1000, modifiedMs / 1000);
-}
-
-function logFiles(folder: string): string[] {
-  return EXPORT_RELATIONS.flatMap(({ name }) => logFilesToRead(join(folder, name)).map((file) => `${name}/${file}`));
 }
 
 /** File operations that record what they change; `contents` are the objects whose content is in the image. */

@@ -16,7 +16,6 @@ export interface ObjectStore {
   /** `s3://bucket/prefix`, for messages and for readers. */
   readonly url: string;
   list(): Promise<StoredObject[]>;
-  /** The ETag of an object; null if there is none. */
   etag(path: string): Promise<string | null>;
   read(path: string): Promise<Uint8Array>;
   /** Creates or replaces an object, and returns its ETag. @throws ObjectConflict if the condition is not met */

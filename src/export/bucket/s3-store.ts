@@ -29,7 +29,11 @@ export async function openS3({ bucket, prefix }: BucketAddress, signal: AbortSig
   return {
     url,
     list: () => attempt('', () => listObjects(client, { bucket, prefix }, options)),
-    etag: (path) => attempt(path, () => etagOf(client, at(path), options)),
+    etag: (path) =>
+      attempt(path, async () => {
+        const found = await client.send(new HeadObjectCommand(at(path)), options).catch(nullIfAbsent);
+        return found === null ? null : (found.ETag ?? '');
+      }),
     read: (path) =>
       attempt(path, async () => {
         const { Body } = await client.send(new GetObjectCommand(at(path)), options);
@@ -51,14 +55,10 @@ export async function openS3({ bucket, prefix }: BucketAddress, signal: AbortSig
   };
 }
 
-interface RequestOptions {
-  readonly abortSignal: AbortSignal;
-}
-
 async function listObjects(
   client: S3Client,
   { bucket, prefix }: BucketAddress,
-  options: RequestOptions,
+  options: { readonly abortSignal: AbortSignal },
 ): Promise<StoredObject[]> {
   const objects: StoredObject[] = [];
   const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix }, options);
@@ -68,17 +68,9 @@ async function listObjects(
   return objects;
 }
 
-async function etagOf(
-  client: S3Client,
-  at: { readonly Bucket: string; readonly Key: string },
-  options: RequestOptions,
-): Promise<string | null> {
-  try {
-    return (await client.send(new HeadObjectCommand(at), options)).ETag ?? '';
-  } catch (error) {
-    if ((error as SdkFailure).$metadata?.httpStatusCode === NOT_FOUND) return null;
-    throw error;
-  }
+function nullIfAbsent(error: SdkFailure): null {
+  if (error.$metadata?.httpStatusCode === NOT_FOUND) return null;
+  throw error;
 }
 
 async function connect(url: string): Promise<S3Client> {
