@@ -11,7 +11,6 @@ export type CellRow = readonly CellValue[];
 export interface FileEncoder {
   /** The bytes that these rows add to the file, with its beginning on the first call. Valid until the next call. */
   add(rows: readonly CellRow[]): Uint8Array;
-  /** The end of the file. */
   end(): Uint8Array;
 }
 

@@ -45,9 +45,8 @@ export function createDataFile({ folder, scope }: ExportWork, relation: ExportRe
       const sha256 = whole.digest('hex');
       const path = `${partition}/${dataName(scope, sha256)}`;
       folder.complete(temporary, path);
-      const { env_id, month, from } = segment;
+      const { env_id, month, from, joins } = segment;
       const place = { path, table: relation.name, env_id, month, from };
-      const joins = segment.joins.length > 0 ? segment.joins : undefined;
       const digests = { sha256, ...measure.result(), bounds: bounds.result() };
       return { ...place, rows: measure.changes.rows, bytes, ...digests, joins };
     },

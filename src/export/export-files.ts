@@ -58,9 +58,7 @@ export const NODE_FILES = {
     // Windows cannot open a folder, and keeps names durable by itself.
     if (process.platform !== 'win32') flush(path, 'r');
   },
-  /** Removes a file, or a folder and its contents. */
   remove: (path: string): void => rmSync(path, { force: true, recursive: true }),
-  /** Removes a folder if it is empty. */
   removeFolder(path: string): void {
     if (readdirSync(path).length === 0) rmdirSync(path);
   },
@@ -101,12 +99,10 @@ export function refuseNoParent(path: string, noun: 'file' | 'folder', flag = 'to
     throw new SyncError('usage', `${parent} does not exist: make it, or name another ${noun} with --${flag}`);
 }
 
-/** The text of a file; null if there is none. */
 export function readTextOf(path: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8') : null;
 }
 
-/** The size of a file; null if there is none. */
 export function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
-import { FILES_FOLDER, isHidden, isOwnPath, removalPathOf } from './partition-path.ts';
+import { FILES_FOLDER, isHidden, isOwnPath } from './partition-path.ts';
 
 /** The folder of an export while files are written to it. The names that it is given are relative to it. */
 export class ExportFolder {
@@ -63,7 +63,8 @@ export class ExportFolder {
 
   /** Removes a folder and its contents, atomically. */
   drop(name: string): void {
-    const [path, aside] = [join(this.path, name), join(this.path, removalPathOf(name))];
+    const path = join(this.path, name);
+    const aside = join(dirname(path), `.${basename(path)}.tmp`);
     this.files.remove(aside);
     this.files.rename(path, aside);
     this.files.remove(aside);

@@ -68,7 +68,7 @@ function shrunkRuns(
 
 function join(run: readonly SurveyedSegment[], isUnchanged: boolean): SurveyedSegment {
   const [first, last] = [run[0], run.at(-1)] as [SurveyedSegment, SurveyedSegment];
-  const joins = isUnchanged ? run.flatMap(({ file }) => file?.path ?? []) : [];
+  const joins = isUnchanged ? run.flatMap(({ file }) => file?.path ?? []) : undefined;
   const rows = run.reduce((sum, each) => sum + each.rows, 0);
   return { ...first, to: last.to, file: null, joins, rows, changes: '' };
 }

@@ -36,11 +36,6 @@ function percentEncoded(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** The name of a folder while it is being removed: `a/.b.tmp` for `a/b`. */
-export function removalPathOf(path: string): string {
-  return path.replace(/[^/]+$/, (name) => `.${name}.tmp`);
-}
-
 const TABLE = `(${EXPORT_RELATIONS.map(({ name }) => name).join('|')})`;
 
 const DATA_FILE = '(part|data)-[0-9a-f]{16}\\.(parquet|csv|ndjson)';
@@ -67,7 +62,6 @@ export function isSharedName(path: string): boolean {
   return /\/part-[^/]+$/.test(path) && !isHidden(path);
 }
 
-/** Whether a file belongs to the log of a Delta table. */
 export function isLogPath(path: string): boolean {
   return LOG_FILE.test(path);
 }

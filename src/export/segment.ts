@@ -13,8 +13,8 @@ export interface ExportSegment {
   readonly to: string | null;
   /** The file of an earlier export that holds it; null for a new partition. */
   readonly file: ExportedFile | null;
-  /** The files of the last export whose rows it has, exactly; empty unless unchanged segments were joined. */
-  readonly joins: readonly string[];
+  /** The files of the last export whose rows it has, exactly; only if unchanged segments were joined. */
+  readonly joins?: readonly string[] | undefined;
 }
 
 /** A segment as it is in the mirror now. */
@@ -47,15 +47,13 @@ export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
 
 /** A partition that is in no earlier export. */
 export function newPartition(env_id: string | null, month: string | null): ExportSegment {
-  return { env_id, month, from: null, to: null, file: null, joins: [] };
+  return { env_id, month, from: null, to: null, file: null };
 }
 
 /** Compares by month, then by range, in SQLite's order, which compares bytes; null comes first. */
-export function inPlace(a: FilePlace, b: FilePlace): number {
+export function inPlace(a: Pick<ExportSegment, 'month' | 'from'>, b: typeof a): number {
   return compare(a.month, b.month) || compare(a.from, b.from);
 }
-
-type FilePlace = Pick<ExportSegment, 'month' | 'from'>;
 
 function compare(a: string | null, b: string | null): number {
   return Buffer.compare(Buffer.from(a ?? ''), Buffer.from(b ?? ''));

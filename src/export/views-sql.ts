@@ -23,7 +23,7 @@ function select(format: ExportFormat, { columns }: ExportedTable, files: readonl
   switch (format) {
     case 'parquet':
     case 'delta':
-      return `select ${['*', ...replaced(columns)].join(' ')} from read_parquet(${list}, hive_partitioning = false)`;
+      return `select *${replaced(columns)} from read_parquet(${list}, hive_partitioning = false)`;
     case 'csv':
       return `select * from read_csv(${list}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
   allow_quoted_nulls = false, parallel = false, hive_partitioning = false,
@@ -43,11 +43,11 @@ function maxLineSize(files: readonly ExportedFile[]): string {
 }
 
 /** In Parquet files, JSON is text. */
-function replaced(columns: readonly ExportColumn[]): string[] {
+function replaced(columns: readonly ExportColumn[]): string {
   const casts = columns
     .filter(({ type }) => type === 'json')
     .map(({ name }) => `${quoteName(name)}::JSON as ${quoteName(name)}`);
-  return casts.length === 0 ? [] : [`replace (${casts.join(', ')})`];
+  return casts.length === 0 ? '' : ` replace (${casts.join(', ')})`;
 }
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
