@@ -1,36 +1,14 @@
 import { listLengths as table } from '../schema/sync.ts';
 import type { MeasuredList, StateStore } from '../src/core/ports/state-store.ts';
 import type { StreamName } from '../src/core/stream.ts';
-import {
-  countWaiting,
-  isOutstanding,
-  loadOutstanding,
-  pruneAlerts,
-  recordDelivery,
-  snoozeAlerts,
-} from './alerts/alert-store.ts';
+import * as alerts from './alerts/alert-store.ts';
 import { endRunAlerts } from './alerts/update-alerts.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
-import {
-  hasRejectedEnvironments,
-  loadEnvironments,
-  saveEnvironments,
-  saveRejectedEnvironments,
-} from './environment-store.ts';
+import * as environments from './environment-store.ts';
 import type { MirrorClock } from './mirror-clock.ts';
 import { loadPrunedHistory } from './pruned-history.ts';
 import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
-import {
-  beginRun,
-  claimMirror,
-  endRun,
-  forgetRun,
-  isUneventful,
-  joinCycle,
-  loadLastTries,
-  pruneLog,
-  recordStreamRun,
-} from './run-log.ts';
+import * as runLog from './run-log.ts';
 import { type StateRunner, type StateStatements, upsertInto } from './state-statements.ts';
 
 interface StateOwner {
@@ -43,27 +21,27 @@ interface StateOwner {
 
 export function createStateStore({ read, write }: StateRunner, { name, clock, randomHex }: StateOwner): StateStore {
   return {
-    claimMirror: (baseUrl) => write(() => claimMirror(baseUrl, name, randomHex())),
-    beginRun: (startedAt, command) => write(() => beginRun(startedAt, command, randomHex())),
-    joinCycle: (query) => write(() => joinCycle(query)),
-    lastTries: (reach) => read(() => loadLastTries(reach)),
+    claimMirror: (baseUrl) => write(() => runLog.claimMirror(baseUrl, name, randomHex())),
+    beginRun: (startedAt, command) => write(() => runLog.beginRun(startedAt, command, randomHex())),
+    joinCycle: (query) => write(() => runLog.joinCycle(query)),
+    lastTries: (reach) => read(() => runLog.loadLastTries(reach)),
     async recordStreamRun(row) {
-      if (!(await read(() => isUneventful(row)))) await write(() => recordStreamRun(row), [row.env_id]);
+      if (!(await read(() => runLog.isUneventful(row)))) await write(() => runLog.recordStreamRun(row), [row.env_id]);
     },
     endRun: (run, end, lists = []) =>
       write(function* () {
-        yield* endRun(run, end, clock);
+        yield* runLog.endRun(run, end, clock);
         yield* saveListLengths(lists);
       }),
-    forgetRun: (id) => write(() => forgetRun(id), clock.moved() ?? []),
-    pruneLog: (before) => write(() => pruneLog(before)),
+    forgetRun: (id) => write(() => runLog.forgetRun(id), clock.moved() ?? []),
+    pruneLog: (before) => write(() => runLog.pruneLog(before)),
     prunedHistory: (envId) => read(() => loadPrunedHistory(envId)),
-    environments: () => read(loadEnvironments),
+    environments: () => read(environments.loadEnvironments),
     async saveEnvironments(changes, id) {
-      const seenAt = await write(() => saveEnvironments(changes, clock));
+      const seenAt = await write(() => environments.saveEnvironments(changes, clock));
       // Rejected rows belong to no environment, so a node of Citus that is down may have them. It stops no other.
-      if (changes.rejected.length > 0 || (await read(hasRejectedEnvironments).catch(() => false)))
-        await write(() => saveRejectedEnvironments(changes.rejected, id, seenAt));
+      if (changes.rejected.length > 0 || (await read(environments.hasRejectedEnvironments).catch(() => false)))
+        await write(() => environments.saveRejectedEnvironments(changes.rejected, id, seenAt));
     },
     quota: () => read(loadQuota),
     keptQuota: () => read(loadKeptQuota),
@@ -76,12 +54,12 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     unfinishedStreams: (envId, cycle) => read(() => loadUnfinished(envId, cycle)),
     streamsHoldingBack: (envId) => read(() => streamsHoldingBack(envId)),
     endRunAlerts: (about) => write(() => endRunAlerts(about, clock), about.envIds),
-    outstandingDeliveries: (channel, envIds) => read(() => loadOutstanding(channel, envIds)),
-    waitingDeliveries: (envIds) => read(() => countWaiting(envIds)),
-    pruneAlerts: (now, envIds) => write(() => pruneAlerts(now, envIds), envIds),
-    isOutstanding: (delivery) => read(() => isOutstanding(delivery)),
-    recordDelivery: (delivery, result) => write(() => recordDelivery(delivery, result)),
-    snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),
+    outstandingDeliveries: (channel, envIds) => read(() => alerts.loadOutstanding(channel, envIds)),
+    waitingDeliveries: (envIds) => read(() => alerts.countWaiting(envIds)),
+    pruneAlerts: (now, envIds) => write(() => alerts.pruneAlerts(now, envIds), envIds),
+    isOutstanding: (delivery) => read(() => alerts.isOutstanding(delivery)),
+    recordDelivery: (delivery, result) => write(() => alerts.recordDelivery(delivery, result)),
+    snoozeAlerts: (key, until) => write(() => alerts.snoozeAlerts(key, until)),
     hasStaleDays: (envId) => read(() => hasStaleDays(envId)),
   };
 }
