@@ -23,11 +23,7 @@ export function planUpload(
   const others = [...changes].filter(([path]) => path !== MANIFEST_NAME);
   const isData = ([path, { type }]: readonly [string, ImageChange]): boolean => type === 'write' && isOwnPath(path);
   const [data, rest] = [others.filter(isData), others.filter((each) => !isData(each))];
-  const writes = [
-    new Map(data),
-    new Map(changes.size > 0 ? [[MANIFEST_NAME, WRITE]] : []),
-    ...adjacent(rest, (path, { type }) => (type === 'copy' ? `copy, replaces: ${objects.has(path)}` : path)),
-  ];
+  const writes = [new Map(data), new Map(changes.size > 0 ? [[MANIFEST_NAME, WRITE]] : []), ...inSteps(rest, objects)];
   const named = pathsOf(previous);
   const removable = gone.filter((path) => named.has(path) || !mayBeOfAnotherExport(objects.get(path), nowMs));
   const [logs, files] = [removable.filter(isLogPath), removable.filter((path) => !isLogPath(path))];
@@ -42,18 +38,20 @@ export function planUpload(
 
 const WRITE = { type: 'write', isNew: false } as const;
 
-/** Joins neighbours of one kind. */
-function adjacent(
+/** Copies that replace objects, and copies that do not, may each happen in any order; any other change is one step. */
+function inSteps(
   changes: readonly (readonly [string, ImageChange])[],
-  kindOf: (path: string, change: ImageChange) => string,
+  objects: ReadonlyMap<string, StoredObject>,
 ): UploadStep[] {
-  const steps: { readonly kind: string; readonly step: Map<string, ImageChange> }[] = [];
+  const steps: Map<string, ImageChange>[] = [];
+  let last = '';
   for (const [path, change] of changes) {
-    const kind = kindOf(path, change);
-    if (steps.at(-1)?.kind !== kind) steps.push({ kind, step: new Map() });
-    steps.at(-1)?.step.set(path, change);
+    const kind = change.type === 'copy' ? `copy, replaces: ${objects.has(path)}` : path;
+    if (kind !== last) steps.push(new Map());
+    steps.at(-1)?.set(path, change);
+    last = kind;
   }
-  return steps.map(({ step }) => step);
+  return steps;
 }
 
 /**
