@@ -39,9 +39,8 @@ export function takeLock(mirrorPath: string, { isReplaced = false } = {}): Mirro
       const text = `another sync${holderOf(path)} is using ${mirrorPath}: wait until it has ended, or stop it`;
       throw new SyncError('locked', text, { cause });
     }
-    throw new SyncError('usage', `${path} cannot be locked: check that its folder exists and may be written`, {
-      cause,
-    });
+    const text = `${path} cannot be locked: check that its folder exists and may be written`;
+    throw new SyncError('usage', text, { cause });
   }
 }
 

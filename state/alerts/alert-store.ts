@@ -188,14 +188,9 @@ export function* loadOpenAlerts(): StateStatements<OpenAlert[]> {
   return stored.map((row): OpenAlert => {
     const { message, members, begunAt } = decode(row);
     const count = Object.keys(members).length;
+    const environment = message?.environment?.name ?? null;
     return {
-      ...{
-        key: row.id,
-        rule: row.rule,
-        kind: row.kind,
-        env_id: row.env_id,
-        environment: message?.environment?.name ?? null,
-      },
+      ...{ key: row.id, rule: row.rule, kind: row.kind, env_id: row.env_id, environment },
       ...{ subject: row.subject, title: message === null ? row.subject : titleOf(message, count) },
       ...{ conditions: count, begun_at: begunAt ?? '' },
       ...{ silent: row.silent, snoozed_until: row.snoozed_until },

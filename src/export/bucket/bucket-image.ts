@@ -64,9 +64,8 @@ function makeFolder(): string {
     return mkdtempSync(join(tmpdir(), 'obsync-bucket-'));
   } catch (cause) {
     if (!isSystemError(cause)) throw cause;
-    throw new SyncError('run', `${tmpdir()} cannot be written (${String(cause.code)}): set TMPDIR to another folder`, {
-      cause,
-    });
+    const message = `${tmpdir()} cannot be written (${String(cause.code)}): set TMPDIR to another folder`;
+    throw new SyncError('run', message, { cause });
   }
 }
 

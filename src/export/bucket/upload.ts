@@ -43,9 +43,8 @@ export async function upload(
       await writer.refuseOverlap();
     }
   } catch (error) {
-    throw error instanceof SyncError
-      ? new SyncError(error.recovery, `${error.message}${complete}`, { cause: error })
-      : error;
+    if (!(error instanceof SyncError)) throw error;
+    throw new SyncError(error.recovery, `${error.message}${complete}`, { cause: error });
   }
   try {
     for (const paths of plan.removals) {

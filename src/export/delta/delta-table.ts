@@ -78,8 +78,7 @@ function statsOf({ rows, bounds }: Pick<ExportedFile, 'rows' | 'bounds'>, column
 
 /** Delta readers expect bounds of times in milliseconds: rounded outwards, they cover all values. */
 function inMilliseconds([least, greatest]: ValueBounds): ValueBounds {
-  const isExact = greatest.slice(MILLISECONDS_END, -1) === '000';
-  const next = isExact ? 0 : 1;
+  const next = greatest.slice(MILLISECONDS_END, -1) === '000' ? 0 : 1;
   return [
     `${least.slice(0, MILLISECONDS_END)}Z`,
     new Date(Date.parse(`${greatest.slice(0, MILLISECONDS_END)}Z`) + next).toISOString(),

@@ -142,8 +142,7 @@ function putCommit(folder: ExportFolder, { name }: DeltaTable, version: number, 
     folder.putNew(`${name}/${commitPath(version)}`, actions.map((action) => `${JSON.stringify(action)}\n`).join(''));
   } catch (cause) {
     if (!isSystemError(cause) || cause.code !== 'EEXIST') throw cause;
-    throw new SyncError('run', `another program wrote to the Delta table ${name} at the same time: export again`, {
-      cause,
-    });
+    const message = `another program wrote to the Delta table ${name} at the same time: export again`;
+    throw new SyncError('run', message, { cause });
   }
 }
