@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { EnvironmentTrust, MirrorTrust } from '../page-data/page-data.ts';
 import { formatInstant } from './format.ts';
 import { component, html } from './html.ts';
-import { liveData } from './live-data.ts';
+import { liveState } from './live-data.ts';
 import { navigate, route } from './navigation.ts';
 import type { PageQuery } from './page-source.ts';
 import { liveView, useLiveQueries } from './parts/live-view.ts';
@@ -119,7 +119,7 @@ function header(): VNode {
 
 /** A page on which nothing fails may come from somebody else's link, with a token that sees little. */
 function TokenLimit(): VNode | null {
-  const limit = liveData.state(MIRROR).value.data?.limited_to ?? null;
+  const limit = liveState(MIRROR).data?.limited_to ?? null;
   // A report needs no token: its reader sees what it was made for.
   if (limit === null || reportData !== null) return null;
   return html`<span class="faint">Your token sees part of this mirror.</span>`;
@@ -127,7 +127,7 @@ function TokenLimit(): VNode | null {
 
 function EnvironmentPicker(): VNode | null {
   const { view, env } = route.value;
-  const { data } = liveData.state(MIRROR).value;
+  const { data } = liveState(MIRROR);
   const environments = data === null ? [] : withViews(data);
   const current = selectEnvironment(environments, env)?.env_id;
   const isOther = current === undefined;
@@ -155,7 +155,7 @@ function mirrorAge(mirror: MirrorTrust): VNode {
 }
 
 function footer(): VNode {
-  const { data } = liveData.state(MIRROR).value;
+  const { data } = liveState(MIRROR);
   const licences = document.querySelector<HTMLLinkElement>('link[rel=license]')?.href;
   return html`<footer>
     <span>${data !== null && mirrorAge(data)}</span>

@@ -1,8 +1,8 @@
-import { effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals';
-import type { AnswerName, PageAnswers, PageProblem, PageQuery, PageSource } from './page-source.ts';
+import { effect, type Signal, signal, untracked } from '@preact/signals';
+import type { AnswerName, PageAnswers, PageProblem, PageQuery } from './page-source.ts';
 import { createRecordedSource } from './recorded-source.ts';
 import { reportData } from './report-data.ts';
-import { createServerSource } from './server-source.ts';
+import { serverSource } from './server-source.ts';
 import { isTokenRefused, token } from './token.ts';
 
 /** What the page currently knows about a query. */
@@ -19,7 +19,6 @@ export interface WatchOptions {
   readonly once?: boolean;
 }
 
-/** An answer is stale after this time. */
 const STALE_AFTER_MS = 15_000;
 /** The delay before a retry when the server is unreachable. */
 const RETRY_MS = 5_000;
@@ -41,133 +40,104 @@ interface LiveEntry {
 
 const EMPTY_STATE: LiveState<never> = { data: null, problem: null, tag: null };
 
+const source = reportData === null ? serverSource : createRecordedSource(reportData.packed);
+const entries = new Map<string, LiveEntry>();
+let pausedUntilMs = 0;
+
+export const liveState = <N extends AnswerName>(query: PageQuery<N>): LiveState<PageAnswers[N]> =>
+  entryOf(query).state.value;
+
+/**
+ * Fetches now if the answer is stale, then repeatedly while the tab is visible; with `once`, only if there is no answer
+ * yet. Returns the function to stop it.
+ */
+export function watch(query: PageQuery, { once = false }: WatchOptions = {}): () => void {
+  const entry = entryOf(query);
+  const refreshers = once ? 0 : 1;
+  entry.watchers += 1;
+  entry.refreshers += refreshers;
+  evictUnwatched();
+  fetchDue();
+  return () => {
+    entry.watchers -= 1;
+    entry.refreshers -= refreshers;
+  };
+}
+
+/** Fetches these again as soon as possible. */
+export function refetch(queries: readonly PageQuery[]): void {
+  for (const query of queries) Object.assign(entryOf(query), { isRequested: true, dueMs: 0 });
+  fetchDue();
+}
+
 const isDue = ({ watchers, refreshers, isRequested, inFlight, dueMs }: LiveEntry): boolean =>
   watchers > 0 && (refreshers > 0 || isRequested) && inFlight === null && Date.now() >= dueMs;
 
-class LiveData {
-  readonly #source: PageSource;
-  readonly #onRefused: () => void;
-  readonly #entries = new Map<string, LiveEntry>();
-  #isRefused = false;
-  #pausedUntilMs = 0;
+function fetchDue(): void {
+  if (document.visibilityState !== 'visible' || isTokenRefused.peek() || Date.now() < pausedUntilMs) return;
+  for (const entry of entries.values()) if (isDue(entry)) void fetchAnswer(entry);
+}
 
-  /** Calls `onRefused` if the source requires another token, and then fetches nothing until `clear`. */
-  constructor(source: PageSource, onRefused: () => void) {
-    this.#source = source;
-    this.#onRefused = onRefused;
-    setInterval(() => this.#fetchDue(), TICK_MS);
-    document.addEventListener('visibilitychange', () => this.#fetchDue());
-  }
+setInterval(fetchDue, TICK_MS);
+document.addEventListener('visibilitychange', fetchDue);
 
-  state<N extends AnswerName>(query: PageQuery<N>): ReadonlySignal<LiveState<PageAnswers[N]>> {
-    return this.#entryOf(query).state as ReadonlySignal<LiveState<never>>;
-  }
+function entryOf(query: PageQuery): LiveEntry {
+  const key = JSON.stringify([query.name, query.env, Object.entries(query.parameters).sort()]);
+  const known = entries.get(key);
+  if (known !== undefined) return known;
+  const counts = { watchers: 0, refreshers: 0, dueMs: 0 };
+  const entry = { query, state: signal(EMPTY_STATE), isRequested: true, inFlight: null, ...counts };
+  entries.set(key, entry);
+  return entry;
+}
 
-  /**
-   * Fetches now if the answer is stale, then repeatedly while the tab is visible; with `once`, only if there is no
-   * answer yet. Returns the function to stop it.
-   */
-  watch(query: PageQuery, { once = false }: WatchOptions = {}): () => void {
-    const entry = this.#entryOf(query);
-    const refreshers = once ? 0 : 1;
-    entry.watchers += 1;
-    entry.refreshers += refreshers;
-    this.#evictUnwatched();
-    this.#fetchDue();
-    return () => {
-      entry.watchers -= 1;
-      entry.refreshers -= refreshers;
-    };
-  }
+async function fetchAnswer(entry: LiveEntry): Promise<void> {
+  const controller = new AbortController();
+  entry.inFlight = controller;
+  const { tag } = entry.state.value;
+  const reply = await source.fetch(entry.query, { tag, signal: controller.signal });
+  // The token was replaced meanwhile.
+  if (entry.inFlight !== controller) return;
+  entry.inFlight = null;
+  entry.dueMs = Date.now() + STALE_AFTER_MS;
+  entry.isRequested = reply.kind === 'wait' || reply.kind === 'unreachable';
+  if (reply.kind === 'answer') entry.state.value = { data: reply.data as never, problem: null, tag: reply.tag };
+  else if (reply.kind !== 'unchanged') handleProblem(entry, reply);
+  else if (entry.state.value.problem !== null) entry.state.value = { ...entry.state.value, problem: null };
+}
 
-  /** Fetches these again as soon as possible. */
-  refetch(queries: readonly PageQuery[]): void {
-    for (const query of queries) Object.assign(this.#entryOf(query), { isRequested: true, dueMs: 0 });
-    this.#fetchDue();
-  }
+function handleProblem(entry: LiveEntry, problem: PageProblem): void {
+  const keepsData = problem.kind === 'wait' || problem.kind === 'unreachable';
+  entry.state.value = { ...(keepsData ? entry.state.value : EMPTY_STATE), problem };
+  if (problem.kind === 'wait') pausedUntilMs = Date.now() + problem.seconds * 1000;
+  if (problem.kind === 'wait') entry.dueMs = pausedUntilMs;
+  if (problem.kind === 'unreachable') entry.dueMs = Date.now() + RETRY_MS;
+  if (problem.kind !== 'token') return;
+  dropAnswers();
+  isTokenRefused.value = true;
+}
 
-  /** Drops all answers: another token may see different data. */
-  clear(): void {
-    this.#isRefused = false;
-    this.#pausedUntilMs = 0;
-    this.#dropAnswers();
-    this.#fetchDue();
-  }
-
-  #fetchDue(): void {
-    if (document.visibilityState !== 'visible' || this.#isRefused || Date.now() < this.#pausedUntilMs) return;
-    for (const entry of this.#entries.values()) if (isDue(entry)) void this.#fetch(entry);
-  }
-
-  #entryOf(query: PageQuery): LiveEntry {
-    const key = JSON.stringify([query.name, query.env, Object.entries(query.parameters).sort()]);
-    const known = this.#entries.get(key);
-    if (known !== undefined) return known;
-    const entry = {
-      query,
-      state: signal(EMPTY_STATE),
-      watchers: 0,
-      refreshers: 0,
-      isRequested: true,
-      dueMs: 0,
-      inFlight: null,
-    };
-    this.#entries.set(key, entry);
-    return entry;
-  }
-
-  async #fetch(entry: LiveEntry): Promise<void> {
-    const controller = new AbortController();
-    entry.inFlight = controller;
-    const { tag } = entry.state.value;
-    const reply = await this.#source.fetch(entry.query, { tag, signal: controller.signal });
-    // The token was replaced meanwhile.
-    if (entry.inFlight !== controller) return;
-    entry.inFlight = null;
-    entry.dueMs = Date.now() + STALE_AFTER_MS;
-    entry.isRequested = reply.kind === 'wait' || reply.kind === 'unreachable';
-    if (reply.kind === 'answer') entry.state.value = { data: reply.data as never, problem: null, tag: reply.tag };
-    else if (reply.kind !== 'unchanged') this.#handleProblem(entry, reply);
-    else if (entry.state.value.problem !== null) entry.state.value = { ...entry.state.value, problem: null };
-  }
-
-  #handleProblem(entry: LiveEntry, problem: PageProblem): void {
-    const keepsData = problem.kind === 'wait' || problem.kind === 'unreachable';
-    entry.state.value = { ...(keepsData ? entry.state.value : EMPTY_STATE), problem };
-    if (problem.kind === 'wait') this.#pausedUntilMs = Date.now() + problem.seconds * 1000;
-    if (problem.kind === 'wait') entry.dueMs = this.#pausedUntilMs;
-    if (problem.kind === 'unreachable') entry.dueMs = Date.now() + RETRY_MS;
-    if (problem.kind !== 'token') return;
-    this.#isRefused = true;
-    this.#dropAnswers();
-    this.#onRefused();
-  }
-
-  #dropAnswers(): void {
-    for (const entry of this.#entries.values()) {
-      entry.inFlight?.abort();
-      Object.assign(entry, { inFlight: null, dueMs: 0, isRequested: true });
-      entry.state.value = EMPTY_STATE;
-    }
-  }
-
-  #evictUnwatched(): void {
-    for (const [key, { watchers }] of this.#entries)
-      if (this.#entries.size > MAX_ENTRIES && watchers === 0) this.#entries.delete(key);
+function dropAnswers(): void {
+  for (const entry of entries.values()) {
+    entry.inFlight?.abort();
+    Object.assign(entry, { inFlight: null, dueMs: 0, isRequested: true });
+    entry.state.value = EMPTY_STATE;
   }
 }
 
-export const liveData = new LiveData(
-  reportData === null ? createServerSource(() => token.value) : createRecordedSource(reportData.packed),
-  () => {
-    isTokenRefused.value = true;
-  },
-);
+function evictUnwatched(): void {
+  for (const [key, { watchers }] of entries) if (entries.size > MAX_ENTRIES && watchers === 0) entries.delete(key);
+}
 
 let isFirst = true;
 // Data that one token has fetched must not be shown under another one.
 effect(() => {
   token.value;
-  if (!isTokenRefused.value && !isFirst) untracked(() => liveData.clear());
+  if (!isTokenRefused.value && !isFirst)
+    untracked(() => {
+      pausedUntilMs = 0;
+      dropAnswers();
+      fetchDue();
+    });
   isFirst = false;
 });

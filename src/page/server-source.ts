@@ -1,25 +1,24 @@
 import type { AnswerName, PageAnswers, PageQuery, PageSource, SourceReply } from './page-source.ts';
+import { token } from './token.ts';
 
 /** The delay before a retry if the server sends no Retry-After. */
 const RETRY_SECONDS = 15;
 
-/** Fetches from the server that the page came from. Reads the token again for each query. */
-export function createServerSource(token: () => string | null): PageSource {
-  return {
-    async fetch(query, { tag, signal }) {
-      try {
-        const sent = token();
-        const answer = await fetch(addressOf(query), { headers: headersOf(sent, tag), signal });
-        // Waiting does not help without a token: all clients behind a proxy without one share a quota.
-        if (answer.status === 429 && sent === null) return { kind: 'token' };
-        return await replyOf(answer);
-      } catch {
-        // There is no connection, or the response was cut off: no reason is available.
-        return { kind: 'unreachable' };
-      }
-    },
-  };
-}
+/** The server that the page came from. */
+export const serverSource: PageSource = {
+  async fetch(query, { tag, signal }) {
+    try {
+      const sent = token.peek();
+      const answer = await fetch(addressOf(query), { headers: headersOf(sent, tag), signal });
+      // Waiting does not help without a token: all clients behind a proxy without one share a quota.
+      if (answer.status === 429 && sent === null) return { kind: 'token' };
+      return await replyOf(answer);
+    } catch {
+      // There is no connection, or the response was cut off: no reason is available.
+      return { kind: 'unreachable' };
+    }
+  },
+};
 
 /** Relative to the page, which a proxy may serve below a path. */
 function addressOf({ name, env, parameters }: PageQuery): string {

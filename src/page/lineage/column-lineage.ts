@@ -1,5 +1,5 @@
 import type { LineageNode } from '../../page-data/page-data.ts';
-import { liveData } from '../live-data.ts';
+import { liveState } from '../live-data.ts';
 import type { PageQuery } from '../page-source.ts';
 import { useLiveQueries } from '../parts/live-view.ts';
 
@@ -29,8 +29,8 @@ export function useColumnLineage(env: string, id: string | null, asset: string |
   const downstream = queryOf('neighbours', { direction: 'downstream', limit });
   useLiveQueries(id === null ? [] : [column, upstream, downstream], { once: true });
   if (id === null || asset === null) return null;
-  const { data } = liveData.state(column).value;
-  const [above, below] = [liveData.state(upstream).value.data, liveData.state(downstream).value.data];
+  const { data } = liveState(column);
+  const [above, below] = [liveState(upstream).data, liveState(downstream).data];
   if (data === null || above === null || below === null) return null;
   const cut = above.total > above.rows.length || below.total > below.rows.length;
   return { id, asset, name: data.name, upstream: above.rows, downstream: below.rows, cut };

@@ -4,7 +4,7 @@ import { formatCount, shorten } from '../format.ts';
 import { html } from '../html.ts';
 import { ICON_PATHS, levelOf } from '../parts/status.ts';
 import type { ColumnLineage } from './column-lineage.ts';
-import { type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
+import { type LineageGraph, MAX_NODES } from './graph.ts';
 import type { GraphItem } from './graph-items.ts';
 import { type GraphPlaces, type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 
@@ -18,9 +18,7 @@ export interface GraphViewOptions {
   /** Increases each time the whole graph is laid out again. */
   readonly arrangement: number;
   arrange(): void;
-  onNode(id: string): void;
-  onMore(fold: GraphFold): void;
-  onClose(fold: GraphFold): void;
+  press(item: GraphItem): void;
 }
 
 const MAX_CHARACTERS = 25;
@@ -46,29 +44,23 @@ function curve(from: GraphPoint, to: GraphPoint): string {
   return `M${start} ${from.y}C${start + bend} ${from.y} ${end - bend} ${to.y} ${end} ${to.y}`;
 }
 
-interface ItemHandlers {
-  readonly isReachable: boolean;
-  press(): void;
-  onFocus(event: FocusEvent): void;
-}
+/** The attributes that nodes and folds share. */
+type ItemAttributes = Readonly<Record<string, unknown>>;
 
-export function renderItem(item: GraphItem, options: GraphViewOptions, handlers: ItemHandlers): VNode | null {
-  return item.kind === 'node' ? renderNode(item, options, handlers) : renderFold(item, options, handlers);
-}
+export const renderItem = (item: GraphItem, options: GraphViewOptions, attributes: ItemAttributes): VNode =>
+  item.kind === 'node' ? renderNode(item, options, attributes) : renderFold(item, options, attributes);
 
 function renderNode(
-  item: GraphItem & { readonly kind: 'node' },
+  { node, x, y }: GraphItem & { readonly kind: 'node' },
   options: GraphViewOptions,
-  { isReachable, press, onFocus }: ItemHandlers,
-): VNode | null {
-  const node = options.graph.nodes.get(item.id)?.node;
-  if (node === undefined) return null;
+  attributes: ItemAttributes,
+): VNode {
   const name = node.name ?? node.id;
   const level = levelOf(node.status);
   const columns = columnsIn(node.id, options.columns);
-  const kinds = `node ${item.id === options.centre ? 'centre' : ''}`;
-  return html`<g key=${item.key} data-key=${item.key} class=${kinds} role="button" tabindex=${isReachable ? 0 : -1} aria-pressed=${item.id === options.selected}
-      transform="translate(${item.x - NODE_WIDTH / 2} ${item.y - NODE_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>
+  const kinds = `node ${node.id === options.centre ? 'centre' : ''}`;
+  return html`<g ...${attributes} class=${kinds} aria-pressed=${node.id === options.selected}
+      transform="translate(${x - NODE_WIDTH / 2} ${y - NODE_HEIGHT / 2})">
     <title>${accessibleName(node)}</title>
     <rect width=${NODE_WIDTH} height=${NODE_HEIGHT} rx="6" />
     <svg width=${NODE_WIDTH} height=${NODE_HEIGHT} aria-hidden="true">
@@ -109,7 +101,7 @@ const FOLD_HEIGHT = 20;
 function renderFold(
   item: GraphItem & { readonly kind: 'more' | 'close' },
   { graph }: GraphViewOptions,
-  { isReachable, press, onFocus }: ItemHandlers,
+  attributes: ItemAttributes,
 ): VNode {
   const { fold } = item;
   const name = shorten(graph.nodes.get(fold.id)?.node.name ?? fold.id, MAX_NAME_CHARACTERS);
@@ -122,8 +114,8 @@ function renderFold(
   const label = isFull
     ? `${formatCount(fold.hidden)} more ${direction} of ${name}: ${MAX_NODES} assets are shown, the maximum; close a fold first`
     : says;
-  return html`<g key=${item.key} data-key=${item.key} class="fold" role="button" tabindex=${isReachable ? 0 : -1} aria-disabled=${isFull}
-      transform="translate(${item.x - FOLD_WIDTH / 2} ${item.y - FOLD_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>
+  return html`<g ...${attributes} class="fold" aria-disabled=${isFull}
+      transform="translate(${item.x - FOLD_WIDTH / 2} ${item.y - FOLD_HEIGHT / 2})">
     <title>${label}</title>
     <rect width=${FOLD_WIDTH} height=${FOLD_HEIGHT} rx="10" />
     <text x=${FOLD_WIDTH / 2} y="14">${item.kind === 'close' ? '−' : `+${formatCount(fold.hidden)}`}</text>

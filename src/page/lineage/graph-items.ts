@@ -1,9 +1,10 @@
+import type { LineageNode } from '../../page-data/page-data.ts';
 import type { GraphFold, LineageGraph } from './graph.ts';
 import { type GraphPlaces, type GraphPoint, NODE_WIDTH } from './place.ts';
 
 /** A focusable element of the graph that can be pressed. */
 export type GraphItem = GraphPoint & { readonly key: string } & (
-    | { readonly kind: 'node'; readonly id: string }
+    | { readonly kind: 'node'; readonly node: LineageNode }
     | { readonly kind: 'more' | 'close'; readonly fold: GraphFold }
   );
 
@@ -13,12 +14,12 @@ const FOLD_OFFSET = 12;
 /** All items that can be pressed, in the order of the nodes. */
 export function graphItems({ nodes, folds }: LineageGraph, places: GraphPlaces): GraphItem[] {
   const foldsOf = Map.groupBy(folds, ({ id }) => id);
-  return [...nodes.keys()].flatMap((id): GraphItem[] => {
+  return [...nodes].flatMap(([id, { node }]): GraphItem[] => {
     const place = places.get(id) ?? { x: 0, y: 0 };
     const around = (foldsOf.get(id) ?? []).flatMap((fold) => foldItems(fold, place));
     return [
       ...around.filter(({ x }) => x < place.x),
-      { key: `node ${id}`, kind: 'node', id, ...place },
+      { key: `node ${id}`, kind: 'node', node, ...place },
       ...around.filter(({ x }) => x > place.x),
     ];
   });

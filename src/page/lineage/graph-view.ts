@@ -27,9 +27,12 @@ export function GraphView(options: GraphViewOptions): VNode {
         ${renderEdges(options)}
         ${items.map((item) =>
           renderItem(item, options, {
-            isReachable: item.key === current?.key,
-            press: () => press(item, options),
-            onFocus: ({ currentTarget }) => {
+            key: item.key,
+            'data-key': item.key,
+            role: 'button',
+            tabindex: item.key === current?.key ? 0 : -1,
+            onClick: () => options.press(item),
+            onFocus: ({ currentTarget }: FocusEvent) => {
               setFocused(item.key);
               // After a click the item must not move away from the pointer.
               if ((currentTarget as Element).matches(':focus-visible')) viewport.reveal(item);
@@ -54,12 +57,6 @@ function toolbar(viewport: PanZoom, { arrange }: GraphViewOptions): VNode {
 /** Compares keys as strings: an id may contain characters that are invalid in a selector. */
 const elementOf = ({ frame }: PanZoom, key: string): SVGElement | undefined =>
   [...(frame.current?.querySelectorAll<SVGElement>('[data-key]') ?? [])].find(({ dataset }) => dataset['key'] === key);
-
-function press(item: GraphItem, { onNode, onMore, onClose }: GraphViewOptions): void {
-  if (item.kind === 'node') onNode(item.id);
-  else if (item.kind === 'more') onMore(item.fold);
-  else onClose(item.fold);
-}
 
 interface KeyContext {
   readonly items: readonly GraphItem[];
@@ -88,7 +85,7 @@ function handleKey(event: KeyboardEvent, { items, current, focus, viewport, opti
   } else if (key === '+' || key === '=') viewport.zoom(1.25);
   else if (key === '-') viewport.zoom(0.8);
   else if (key === '0') viewport.fit();
-  else if (key === 'Enter' || key === ' ') press(current, options);
+  else if (key === 'Enter' || key === ' ') options.press(current);
   else return;
   event.preventDefault();
 }

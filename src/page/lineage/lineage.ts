@@ -2,13 +2,14 @@ import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Neighbours } from '../../page-data/page-data.ts';
 import { component, html } from '../html.ts';
-import { liveData } from '../live-data.ts';
+import { liveState, refetch } from '../live-data.ts';
 import { changeValues, route } from '../navigation.ts';
 import type { PageQuery } from '../page-source.ts';
 import { useLiveQueries } from '../parts/live-view.ts';
 import { describeProblem, notice } from '../parts/notice.ts';
 import { useColumnLineage } from './column-lineage.ts';
 import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
+import type { GraphItem } from './graph-items.ts';
 import { GraphView } from './graph-view.ts';
 import { nodePanel } from './node-panel.ts';
 import { type FoldSide, firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from './open-folds.ts';
@@ -22,19 +23,19 @@ export interface LineageOptions {
 }
 
 /** The lineage of an asset: one level in each direction at first, more where the reader opens folds. */
-export function Lineage(options: LineageOptions): VNode {
-  const { env, centre, values } = options;
+export function Lineage({ env, centre, values }: LineageOptions): VNode {
   const opened = openFoldsIn(values, centre);
   const middle: PageQuery<'node'> = { name: 'node', env, parameters: { id: centre } };
   const queries = opened.map((fold) => neighboursQuery(env, fold));
-  useFetchedOnce(options, [middle, ...queries]);
+  useFetchedOnce(env, centre, [middle, ...queries]);
   const neighboursOf = useNeighbours(opened, queries);
-  const { data, problem } = liveData.state(middle).value;
+  const columns = useColumnLineage(env, values['column'] ?? null, values['node'] ?? null);
+  const { data, problem } = liveState(middle);
   const places = useRef<GraphPlaces>(new Map());
   const arrangement = useRef(0);
-  if (data === null)
-    return problem === null ? html`<p class="faint">Loading …</p>` : notice('neutral', describeProblem(problem));
-  if (places.current.size === 0 && queries.some(isWaiting)) return html`<p class="faint">Loading …</p>`;
+  if (data === null && problem !== null) return notice('neutral', describeProblem(problem));
+  if (data === null || (places.current.size === 0 && queries.some(isWaiting)))
+    return html`<p class="faint">Loading …</p>`;
   const graph = assembleGraph(data, opened, neighboursOf);
   places.current = placeNodes(graph, places.current, Number(values['arranged'] ?? 2));
   const arrange = (): void => {
@@ -42,37 +43,29 @@ export function Lineage(options: LineageOptions): VNode {
     arrangement.current += 1;
     changeValues({ arranged: String(opened.length) });
   };
-  return html`<div>${component(ShownLineage, { ...options, graph, places: places.current, arrangement: arrangement.current, arrange, progress: progressOf(queries) })}</div>`;
-}
-
-interface ShownGraph extends LineageOptions {
-  readonly graph: LineageGraph;
-  readonly places: GraphPlaces;
-  readonly arrangement: number;
-  /** Whether more is being loaded, or why that failed. */
-  readonly progress: string;
-  arrange(): void;
-}
-
-function ShownLineage({ env, centre, values, graph, places, arrangement, progress, arrange }: ShownGraph): VNode {
   const selected = graph.nodes.get(values['node'] ?? '')?.node ?? null;
-  const columns = useColumnLineage(env, values['column'] ?? null, values['node'] ?? null);
   return html`<div>
     ${component(GraphView, {
       graph,
       centre,
-      places,
+      places: places.current,
       selected: selected?.id ?? null,
       columns,
-      arrangement,
+      arrangement: arrangement.current,
       arrange,
-      onNode: (id) => changeValues({ node: id, column: null, columnsFrom: null }),
-      onMore: (fold) => openMore(graph, currentOpenFolds(centre), fold),
-      onClose: (fold) => changeOpened(closeFold(graph, currentOpenFolds(centre), fold)),
+      press: (item) => press(item, graph, centre),
     })}
-    <p class="faint" role="status">${sizeOf(graph)}${progress}</p>
+    <p class="faint" role="status">${sizeOf(graph)}${progressOf(queries)}</p>
     ${selected !== null && nodePanel({ env, node: selected, values, graph, columns })}
   </div>`;
+}
+
+function press(item: GraphItem, graph: LineageGraph, centre: string): void {
+  // Reads the route itself: a second press may come before the first one is rendered.
+  const opened = openFoldsIn(route.value.values, centre);
+  if (item.kind === 'node') changeValues({ node: item.node.id, column: null, columnsFrom: null });
+  else if (item.kind === 'more') openMore(graph, opened, item.fold);
+  else changeOpened(closeFold(graph, opened, item.fold));
 }
 
 function sizeOf({ nodes }: LineageGraph): string {
@@ -82,9 +75,6 @@ function sizeOf({ nodes }: LineageGraph): string {
 
 const openFoldsIn = (values: LineageOptions['values'], centre: string): OpenFold[] =>
   values['open'] === undefined ? firstFolds(centre) : parseFolds(values['open']);
-
-/** Reads the route itself: a second press may come before the first one is rendered. */
-const currentOpenFolds = (centre: string): OpenFold[] => openFoldsIn(route.value.values, centre);
 
 function openMore(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): void {
   const count = countAfterPress(graph, opened, fold);
@@ -110,22 +100,22 @@ const neighboursQuery = (env: string, { id, direction, count }: OpenFold): PageQ
 
 function progressOf(queries: readonly PageQuery[]): string {
   if (queries.some(isWaiting)) return ' Loading more …';
-  const [problem] = queries.flatMap((query) => liveData.state(query).value.problem ?? []);
+  const [problem] = queries.flatMap((query) => liveState(query).problem ?? []);
   return problem === undefined ? '' : ` ${describeProblem(problem)}`;
 }
 
 function isWaiting(query: PageQuery): boolean {
-  const { data, problem } = liveData.state(query).value;
+  const { data, problem } = liveState(query);
   return data === null && problem === null;
 }
 
 /** A graph consists of many responses, fetched again only if the asset itself shows that the mirror has changed. */
-function useFetchedOnce({ env, centre }: LineageOptions, queries: readonly PageQuery[]): void {
+function useFetchedOnce(env: string, centre: string, queries: readonly PageQuery[]): void {
   useLiveQueries(queries, { once: true });
-  const { tag } = liveData.state({ name: 'asset', env, parameters: { id: centre } }).value;
+  const { tag } = liveState({ name: 'asset', env, parameters: { id: centre } });
   const seen = useRef(tag);
   useEffect(() => {
-    if (seen.current !== tag && tag !== null) liveData.refetch(queries);
+    if (seen.current !== tag && tag !== null) refetch(queries);
     seen.current = tag;
   }, [tag]);
 }
@@ -137,7 +127,7 @@ function useNeighbours(
 ): (fold: FoldSide) => Neighbours | null {
   const kept = useRef(new Map<string, Neighbours>());
   for (const [i, query] of queries.entries()) {
-    const { data } = liveData.state(query).value;
+    const { data } = liveState(query);
     const fold = opened[i];
     if (data !== null && fold !== undefined) kept.current.set(foldKey(fold), data);
   }

@@ -16,17 +16,9 @@ const READABLE_SCALE = 0.7;
 const MARGIN_PX = 24;
 const FOLD_PX = 60;
 
-export interface PanZoom {
-  readonly frame: { readonly current: SVGSVGElement | null };
-  readonly transform: string;
-  pan(byX: number, byY: number): void;
-  zoom(by: number, at?: GraphPoint): void;
-  fit(): void;
-  /** Pans by the least distance that makes this point visible. */
-  reveal(point: GraphPoint): void;
-}
+export type PanZoom = ReturnType<typeof usePanZoom>;
 
-export function usePanZoom({ places, centre, arrangement }: GraphViewOptions): PanZoom {
+export function usePanZoom({ places, centre, arrangement }: GraphViewOptions) {
   const frame = useRef<SVGSVGElement>(null);
   const [viewport, setViewport] = useState<GraphViewport>({ x: 0, y: 0, scale: 1 });
   const size = (): GraphPoint => ({ x: frame.current?.clientWidth ?? 0, y: frame.current?.clientHeight ?? 0 });
@@ -35,10 +27,12 @@ export function usePanZoom({ places, centre, arrangement }: GraphViewOptions): P
   return {
     frame,
     transform: `translate(${round(viewport.x)} ${round(viewport.y)}) scale(${round(viewport.scale)})`,
-    pan: (byX, byY) => setViewport(({ x, y, scale }) => ({ x: x + byX, y: y + byY, scale })),
-    zoom: (by, at) => setViewport((before) => zoomAt(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
+    pan: (byX: number, byY: number) => setViewport(({ x, y, scale }) => ({ x: x + byX, y: y + byY, scale })),
+    zoom: (by: number, at?: GraphPoint) =>
+      setViewport((before) => zoomAt(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
     fit,
-    reveal: (point) => setViewport((before) => revealPoint(before, point, size())),
+    /** Pans by the least distance that makes this point visible. */
+    reveal: (point: GraphPoint) => setViewport((before) => revealPoint(before, point, size())),
   };
 }
 

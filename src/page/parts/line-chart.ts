@@ -2,16 +2,11 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { component, html } from '../html.ts';
 
-interface ChartLine {
-  readonly label: string;
-  readonly values: readonly (number | null)[];
-}
-
 interface LineChartOptions {
   readonly title: string;
   /** UTC days, such as `2026-11-20`. */
   readonly days: readonly string[];
-  readonly lines: readonly ChartLine[];
+  readonly lines: readonly { readonly label: string; readonly values: readonly (number | null)[] }[];
   readonly format: (value: number) => string;
   /** Whether the axis starts at zero. */
   readonly fromZero: boolean;

@@ -1,22 +1,19 @@
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { component, html } from '../html.ts';
-import { liveData, type WatchOptions } from '../live-data.ts';
+import { liveState, type WatchOptions, watch } from '../live-data.ts';
 import type { AnswerName, PageAnswers, PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from './notice.ts';
 
-interface LiveViewOptions<N extends AnswerName> {
-  readonly query: PageQuery<N>;
-  readonly show: (data: PageAnswers[N]) => VNode;
-}
+type ShowAnswer<N extends AnswerName> = (data: PageAnswers[N]) => VNode;
 
 /** Shows the answer to a query and keeps it fresh, or says why there is none. */
-export const liveView = <N extends AnswerName>(query: PageQuery<N>, show: (data: PageAnswers[N]) => VNode): VNode =>
-  component<LiveViewOptions<N>>(LiveView, { query, show });
+export const liveView = <N extends AnswerName>(query: PageQuery<N>, show: ShowAnswer<N>): VNode =>
+  component(LiveView<N>, { query, show });
 
-function LiveView<N extends AnswerName>({ query, show }: LiveViewOptions<N>): VNode {
+function LiveView<N extends AnswerName>({ query, show }: { query: PageQuery<N>; show: ShowAnswer<N> }): VNode {
   useLiveQueries([query]);
-  const { data, problem } = liveData.state(query).value;
+  const { data, problem } = liveState(query);
   return html`<div aria-busy=${data === null && problem === null}>
     <div role="status">${problem !== null && problem.kind !== 'token' && notice(problem.kind === 'refused' ? 'neutral' : 'warn', describeProblem(problem))}</div>
     ${data === null ? problem === null && html`<p class="faint">Loading …</p>` : show(data)}
@@ -26,7 +23,7 @@ function LiveView<N extends AnswerName>({ query, show }: LiveViewOptions<N>): VN
 /** Keeps the answers to these queries fresh while the component is mounted; with `once`, fetches each once. */
 export function useLiveQueries(queries: readonly PageQuery[], options?: WatchOptions): void {
   useEffect(() => {
-    const ends = queries.map((query) => liveData.watch(query, options));
+    const ends = queries.map((query) => watch(query, options));
     return () => {
       for (const end of ends) end();
     };

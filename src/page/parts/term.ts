@@ -6,8 +6,6 @@ import type { TermName } from '../term-places.ts';
 /** The build inserts the dictionary's sentences here. */
 declare const TERM_TEXTS: Readonly<Record<TermName, string>>;
 
-const TERMS: Readonly<Record<TermName, string>> = TERM_TEXTS;
-
 /** A term of the dictionary, explained on hover, on focus and to screen readers. */
 export const term = (name: TermName, label: string): VNode =>
   html`<button type="button" class="term" data-term=${name} aria-describedby="term-${name}">${label}</button>`;
@@ -26,7 +24,7 @@ export function TermTips(): VNode {
   const [tip, setTip] = useState<ShownTip | null>(null);
   useEffect(() => followTerms(setTip), []);
   return html`<div>
-    <div hidden>${Object.entries(TERMS).map(([name, text]) => html`<span id="term-${name}" key=${name}>${text}</span>`)}</div>
+    <div hidden>${Object.entries(TERM_TEXTS).map(([name, text]) => html`<span id="term-${name}" key=${name}>${text}</span>`)}</div>
     ${tip !== null && html`<div class="tip" aria-hidden="true" style=${{ left: `${tip.left}px`, top: `${tip.top}px` }}>${tip.text}</div>`}
   </div>`;
 }
@@ -39,22 +37,16 @@ function followTerms(setTip: (tip: ShownTip | null) => void): () => void {
   const hide = (event: Event): void => {
     if (!(event instanceof KeyboardEvent) || event.key === 'Escape') setTip(null);
   };
-  const listeners: readonly (readonly [string, (event: Event) => void])[] = [
-    ['pointerover', show],
-    ['focusin', show],
-    ['focusout', hide],
-    ['scroll', hide],
-    ['keydown', hide],
-  ];
-  for (const [name, react] of listeners) document.addEventListener(name, react, true);
-  return () => {
-    for (const [name, react] of listeners) document.removeEventListener(name, react, true);
-  };
+  const unmounted = new AbortController();
+  const options = { capture: true, signal: unmounted.signal };
+  for (const name of ['pointerover', 'focusin']) document.addEventListener(name, show, options);
+  for (const name of ['focusout', 'scroll', 'keydown']) document.addEventListener(name, hide, options);
+  return () => unmounted.abort();
 }
 
 function tipOf(element: HTMLElement): ShownTip {
   const { left, bottom } = element.getBoundingClientRect();
   const most = document.documentElement.clientWidth - TIP_WIDTH_PX - GAP_PX;
-  const text = TERMS[element.dataset['term'] as TermName] ?? '';
+  const text = TERM_TEXTS[element.dataset['term'] as TermName] ?? '';
   return { text, left: Math.max(GAP_PX, Math.min(left, most)), top: bottom + GAP_PX };
 }

@@ -33,7 +33,7 @@ function failingNow(failing: FailingNow, env: string, values: ViewFrame['values'
       caption: captionOf(shown.length, rows.length),
       columns: columnsFor(env, values),
       rows: shown,
-      keyOf: keyOf,
+      keyOf,
       detailOf: (row) => (values['open'] === keyOf(row) ? detail(row) : null),
     })}
     ${pager(firstRow(values), rows.length, total)}
@@ -129,7 +129,6 @@ function detail(row: FailingSubTest): VNode {
   </dl>`;
 }
 
-const MAX_RUNS = 30;
 const STEP = 5;
 const HEIGHT = 18;
 /** A worse result is taller, so the strip can be read without its colours. */
@@ -137,12 +136,11 @@ const HEIGHTS: Readonly<Record<StatusLevel, number>> = { good: 4, neutral: 2, wa
 
 /** The last runs of a sub-test, newest on the right. */
 function historyStrip(history: FailingSubTest['history']): VNode {
-  const runs = history.slice(-MAX_RUNS);
-  const summary = summaryOf(runs);
-  const width = Math.max(1, runs.length) * STEP;
+  const summary = summaryOf(history);
+  const width = Math.max(1, history.length) * STEP;
   return html`<svg class="strip" viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} role="img" aria-label=${summary}>
     <title>${summary}</title>
-    ${runs.map(({ start_time, status }, i) => {
+    ${history.map(({ start_time, status }, i) => {
       const level = levelOf(status);
       const height = HEIGHTS[level];
       const x = i * STEP;

@@ -11,10 +11,7 @@ function passRateOf({ run_count, pass_rate }: TrendGroup, from: number, to: numb
   return runs === 0 ? null : sumOf(days.map(({ rate, count }) => count * (rate ?? 0))) / runs;
 }
 
-export interface TrendChange {
-  readonly now: number | null;
-  readonly before: number | null;
-}
+export type TrendChange = ReturnType<typeof changeOf>;
 
 /** Where the newer half of the days begins. Days before the very first run are left out: nothing is known of them. */
 export function midpointOf(groups: readonly TrendGroup[]): number {
@@ -24,7 +21,7 @@ export function midpointOf(groups: readonly TrendGroup[]): number {
 }
 
 /** The pass rate from this day on, and of the days before it. */
-export const changeOf = (group: TrendGroup, midpoint: number): TrendChange => ({
+export const changeOf = (group: TrendGroup, midpoint: number) => ({
   now: passRateOf(group, midpoint, group.run_count.length),
   before: passRateOf(group, 0, midpoint),
 });

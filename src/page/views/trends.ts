@@ -3,7 +3,7 @@ import { DEFAULT_PARAMETERS, TREND_DAYS } from '../../page-data/default-paramete
 import type { EnvironmentTrust, TrendGroup, Trends } from '../../page-data/page-data.ts';
 import { formatCount, formatFraction } from '../format.ts';
 import { component, html } from '../html.ts';
-import { liveData } from '../live-data.ts';
+import { liveState } from '../live-data.ts';
 import { changeValues } from '../navigation.ts';
 import type { PageQuery } from '../page-source.ts';
 import { lineChart } from '../parts/line-chart.ts';
@@ -103,7 +103,7 @@ function ByEnvironment({ environments, days }: Pick<ViewFrame, 'environments'> &
   const queries = environments.map(({ env_id }) => trendsQuery(env_id, { days }));
   useLiveQueries(queries);
   const groups = queries.flatMap((query, i): TrendGroup[] => {
-    const [all] = liveData.state(query).value.data?.groups ?? [];
+    const [all] = liveState(query).data?.groups ?? [];
     return all === undefined ? [] : [{ ...all, name: environments[i]?.name ?? null }];
   });
   const caption = 'By environment. The newer half of the days is compared with the older half';
