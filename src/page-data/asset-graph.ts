@@ -1,6 +1,6 @@
 import type { ReachCount } from './page-data.ts';
-import { type PageReads, type PageScope, selectTexts } from './page-scope.ts';
-import { cacheBySignature, cacheRecent, snapshotSignature } from './signature-cache.ts';
+import { type PageScope, selectTexts } from './page-scope.ts';
+import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
 
 /** The edges in one direction. Those of node `n` are `ends[starts[n]]` to `ends[starts[n + 1] - 1]`. */
 interface EdgeList {
@@ -80,37 +80,13 @@ export const NO_REACH: ReachCount = { downstream_count: 0, downstream_bi_count: 
 /** A walk stops counting at this number of assets. */
 const MAX_REACHED = 10_000;
 
-/** The lineage that a reader sees. No walk enters or passes an asset that is deleted or hidden from the reader. */
-export interface VisibleLineage {
-  /** The ids of assets one edge away. */
-  adjacentIds(id: string, direction: LineageDirection): string[];
-  /** The number of assets one edge away. */
-  degree(id: string, direction: LineageDirection): number;
-  countDownstream(id: string): ReachCount;
-  /** A flag for each node: 1 if its id is in the list. For `nearest`. */
-  flagged(ids: readonly string[]): Uint8Array;
-  /** The closest flagged assets upstream, all at the same depth. */
-  nearest(id: string, marked: Uint8Array): { readonly ids: readonly string[]; readonly depth: number } | null;
-  /** Whether the asset has any edge that the reader sees. */
-  has(id: string): boolean;
-  /** The number of edges followed by all walks so far. */
-  steps(): number;
-}
-
-const lineageCache = new WeakMap<PageReads, Map<string, VisibleLineage>>();
-const MAX_LINEAGES = 4;
-
 /** The lineage of an environment as the reader sees it, cached for one state of the mirror. */
-export function lineageOf(scope: PageScope): VisibleLineage {
-  const known = lineageCache.get(scope.reads) ?? new Map<string, VisibleLineage>();
-  lineageCache.set(scope.reads, known);
-  const key = JSON.stringify([scope.env, scope.limit]);
-  const lineage = known.get(key) ?? readLineage(scope);
-  cacheRecent(known, key, lineage, MAX_LINEAGES);
-  return lineage;
-}
+export const lineageOf = cacheBySignature(4, ({ reads }) => reads, readLineage);
 
-function readLineage(scope: PageScope): VisibleLineage {
+export type VisibleLineage = ReturnType<typeof readLineage>;
+
+/** No walk enters or passes an asset that is deleted or hidden from the reader. */
+function readLineage(scope: PageScope) {
   const graph = graphOf({ ...scope, limit: null });
   const hidden = hiddenFrom(scope, graph);
   const bi = flagAssetsWhere(scope, graph, `deleted_at is null and kind = 'bi'`);
@@ -123,25 +99,22 @@ function readLineage(scope: PageScope): VisibleLineage {
     return node === undefined ? [] : [...edgesFrom(graph[direction], node)].filter((end) => hidden[end] === 0);
   };
   const idOf = (node: number): string => graph.ids[node] ?? '';
-  const met = new Uint32Array(graph.ids.length);
-  let [walks, steps] = [0, 0];
-  const walkFrom = (node: number, direction: LineageDirection): Iterable<WalkLevel> => {
-    walks += 1;
-    const followed = (edges: number): void => {
-      steps += edges;
-    };
-    return walkLevels(graph[direction], { node, hidden, met, walk: walks, followed });
-  };
+  const { walkFrom, steps } = createWalker(graph, hidden);
   return {
-    adjacentIds: (id, direction) => adjacentNodes(id, direction).map(idOf),
-    degree: (id, direction) => adjacentNodes(id, direction).length,
-    has: (id) => adjacentNodes(id, 'upstream').length > 0 || adjacentNodes(id, 'downstream').length > 0,
-    countDownstream(id) {
+    /** The ids of assets one edge away. */
+    adjacentIds: (id: string, direction: LineageDirection) => adjacentNodes(id, direction).map(idOf),
+    /** The number of assets one edge away. */
+    degree: (id: string, direction: LineageDirection) => adjacentNodes(id, direction).length,
+    /** Whether the asset has any edge that the reader sees. */
+    has: (id: string) => adjacentNodes(id, 'upstream').length > 0 || adjacentNodes(id, 'downstream').length > 0,
+    countDownstream(id: string): ReachCount {
       const node = nodeOf(id);
       return node === undefined ? NO_REACH : countReached(walkFrom(node, 'downstream'), bi);
     },
-    flagged: (ids) => flagNodes(graph.numbers, ids),
-    nearest(id, marked) {
+    /** A flag for each node: 1 if its id is in the list. For `nearest`. */
+    flagged: (ids: readonly string[]) => flagNodes(graph.numbers, ids),
+    /** The closest flagged assets upstream, all at the same depth. */
+    nearest(id: string, marked: Uint8Array) {
       const node = nodeOf(id);
       if (node === undefined) return null;
       let reached = 0;
@@ -153,7 +126,8 @@ function readLineage(scope: PageScope): VisibleLineage {
       }
       return null;
     },
-    steps: () => steps,
+    /** The number of edges followed by all walks so far. */
+    steps,
   };
 }
 
@@ -175,33 +149,32 @@ interface WalkLevel {
   readonly depth: number;
 }
 
-interface WalkStart {
-  readonly node: number;
-  readonly hidden: Uint8Array;
+function createWalker(graph: AssetGraph, hidden: Uint8Array) {
   /** The last walk that visited each node. */
-  readonly met: Uint32Array;
-  readonly walk: number;
-  followed(edges: number): void;
-}
-
-/** Walks breadth first. It yields each node once, but not the start. */
-function* walkLevels(edges: EdgeList, { node, hidden, met, walk, followed }: WalkStart): Generator<WalkLevel> {
-  met[node] = walk;
-  let nodes: readonly number[] = [node];
-  for (let depth = 1; nodes.length > 0; depth += 1) {
-    const next: number[] = [];
-    for (const each of nodes) {
-      const ends = edgesFrom(edges, each);
-      followed(ends.length);
-      for (const end of ends) {
-        if (hidden[end] === 1 || met[end] === walk) continue;
-        met[end] = walk;
-        next.push(end);
+  const met = new Uint32Array(graph.ids.length);
+  let [walks, steps] = [0, 0];
+  /** Walks breadth first. It yields each node once, but not the start. */
+  function* walkFrom(start: number, direction: LineageDirection): Generator<WalkLevel> {
+    walks += 1;
+    const walk = walks;
+    met[start] = walk;
+    let nodes: readonly number[] = [start];
+    for (let depth = 1; nodes.length > 0; depth += 1) {
+      const next: number[] = [];
+      for (const node of nodes) {
+        const ends = edgesFrom(graph[direction], node);
+        steps += ends.length;
+        for (const end of ends) {
+          if (hidden[end] === 1 || met[end] === walk) continue;
+          met[end] = walk;
+          next.push(end);
+        }
       }
+      if (next.length > 0) yield { nodes: next, depth };
+      nodes = next;
     }
-    if (next.length > 0) yield { nodes: next, depth };
-    nodes = next;
   }
+  return { walkFrom, steps: () => steps };
 }
 
 function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {

@@ -14,16 +14,9 @@ export interface PageReads {
 export interface PageScope {
   readonly reads: PageReads;
   readonly env: string;
-  /** Null if the reader may see all assets. */
-  readonly limit: AssetLimit | null;
+  /** A subquery for the ids of the assets that the reader may see, with its values; null if they may see all. */
+  readonly limit: { readonly ids: string; readonly values: SqlStatement['values'] } | null;
   readonly seesTests: boolean;
-}
-
-/** The assets that a restricted reader may see. */
-interface AssetLimit {
-  /** A subquery that returns their ids. */
-  readonly ids: string;
-  readonly values: SqlStatement['values'];
 }
 
 /**

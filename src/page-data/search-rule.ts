@@ -19,7 +19,7 @@ export interface SearchedAsset {
 /** The text to search for; null if it is empty. */
 export const trimmedQuery = (text: string): string | null => text.trim() || null;
 
-/** The rank of a row for `SearchPatterns`, NULL without a match: exact matches first, then beginnings of names. */
+/** The rank of a row for `searchPatterns`, NULL without a match: exact matches first, then beginnings of names. */
 export const SEARCH_RANK = `case
   when name glob @whole or id glob @whole or qualified_name glob @whole then 0
   when name glob @start then 1
@@ -34,10 +34,8 @@ export const SEARCH_PREFILTER = ['name', 'id', 'qualified_name', 'path']
 /** The order within a rank: shortest name first. */
 export const SEARCH_ORDER = `length(coalesce(name, '')), coalesce(name, ''), id`;
 
-export type SearchPatterns = Readonly<Record<'whole' | 'start' | 'within' | 'like', string>>;
-
 /** The patterns for a text. LIKE ignores case only in ASCII, so every other character becomes a wildcard. */
-export function searchPatterns(text: string): SearchPatterns {
+export function searchPatterns(text: string) {
   const whole = [...text].map(patternOf).join('');
   const like = text.replaceAll(/[\\%_]/g, '\\$&').replaceAll(/[^\p{ASCII}]/gu, '_');
   return { whole, start: `${whole}*`, within: `*${whole}*`, like: `%${like}%` };

@@ -1,11 +1,5 @@
 import { type PageScope, selectTexts } from './page-scope.ts';
 
-/** A cached result, with the signature of the tables it was computed from. */
-interface CachedResult<Result> {
-  readonly signature: string;
-  readonly result: Result;
-}
-
 /**
  * Caches a slow result until the tables it depends on change; most commits change other tables. `signature` identifies
  * the state of these tables, and `variant` distinguishes results of one function. Each mirror has its own cache, which
@@ -13,18 +7,20 @@ interface CachedResult<Result> {
  */
 export function cacheBySignature<Result, Variant = void>(
   capacity: number,
-  signature: (scope: PageScope) => string,
+  signature: (scope: PageScope) => unknown,
   compute: (scope: PageScope, variant: Variant) => Result,
 ): (scope: PageScope, variant: Variant) => Result {
-  const caches = new WeakMap<object, Map<string, CachedResult<Result>>>();
+  type CachedResult = { readonly signature: unknown; readonly result: Result };
+  const caches = new WeakMap<object, Map<string, CachedResult>>();
   return (scope, variant) => {
     const { memory } = scope.reads;
-    const cache = caches.get(memory) ?? new Map<string, CachedResult<Result>>();
+    const cache = caches.get(memory) ?? new Map<string, CachedResult>();
     caches.set(memory, cache);
     const key = JSON.stringify([scope.env, scope.limit, variant]);
     const now = signature(scope);
     const known = cache.get(key);
-    const entry = known?.signature === now ? known : { signature: now, result: compute(scope, variant) };
+    const entry =
+      known !== undefined && known.signature === now ? known : { signature: now, result: compute(scope, variant) };
     cacheRecent(cache, key, entry, capacity);
     return entry.result;
   };
