@@ -56,11 +56,7 @@ export function fromClause({ entry, join }: CollectionListing, first: 'r' | 'c')
     : `from ${join.row} left join ${row} on ${join.on}`;
 }
 
-export function sortsOf({
-  listing,
-  feed,
-  order,
-}: Pick<RequestedPage, 'listing' | 'feed' | 'order'>): readonly string[] {
+export function sortsOf({ listing, feed, order }: RequestedPage): readonly string[] {
   const { orders, feedClock } = listing;
   return (feed !== null && feedClock !== undefined ? orders['synced_at'] : orders[order]) ?? [];
 }

@@ -23,10 +23,8 @@ function sha256(text: string): Buffer {
 }
 
 export function rootToken(name: string, token: string): TokenHash {
-  return {
-    sha256: sha256(token),
-    reader: { name, environments: null, scopes: null, assetIds: null, paths: null },
-  };
+  const reader = { name, environments: null, scopes: null, assetIds: null, paths: null };
+  return { sha256: sha256(token), reader };
 }
 
 /** The hash of an empty text, such as an unset variable. In a file of tokens it is a mistake. */

@@ -52,7 +52,7 @@ export function answersHere(options: AnswerOptions): EndpointAnswers {
 
 /** Answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
 export function openAnswering({ store, weights }: AnswerOptions) {
-  const read = <Text>(request: AdmittedRequest, respond: RespondFunction<Text>): ReadAnswer<Text> =>
+  const read = <Text>(request: AdmittedRequest, respond: (view: MirrorSnapshot, of: EndpointOperation) => Text) =>
     store.read((state) => {
       const env = request.params[ENV];
       try {
@@ -72,7 +72,7 @@ export function openAnswering({ store, weights }: AnswerOptions) {
         cacheVisibleAssets(view, request.reader, request.params[ENV]);
         return respond(view, { ...request, weights });
       });
-      const body = 'refusal' in answered ? { refusal: answered.refusal } : pack(answered.text, request.gzip);
+      const body = answered.refusal ? { refusal: answered.refusal } : pack(answered.text, request.gzip);
       const { user, system } = process.threadCpuUsage(before);
       return { now: answered.state.clockOf(request.params[ENV]), ...body, cpuMs: (user + system) / 1000 };
     },
@@ -86,19 +86,11 @@ export function openAnswering({ store, weights }: AnswerOptions) {
       const answered = read(request, (view, { respondLightly }) => respondLightly(view, { ...request, weights }));
       const { state } = answered;
       const of = { state, now: state.clockOf(env), cpuMs: 0 };
-      if ('refusal' in answered) return { ...of, refusal: answered.refusal };
+      if (answered.refusal) return { ...of, refusal: answered.refusal };
       return answered.text === null ? null : { ...of, ...pack(answered.text, request.gzip) };
     },
   };
 }
-
-type RespondFunction<Text> = (view: MirrorSnapshot, operation: EndpointOperation) => Text;
-
-/** The answer, or the error, and the one state of the mirror that it was read from. */
-type ReadAnswer<Text> = { readonly state: MirrorState } & (
-  | { readonly text: Text }
-  | { readonly refusal: HttpErrorParts }
-);
 
 /** An answer that fits into one packet does not arrive sooner when it is compressed. */
 const GZIP_FROM_BYTES = 1400;

@@ -1,42 +1,28 @@
 import type { Socket } from 'node:net';
 import { networkOf } from './network.ts';
 
-export interface ConnectionLimits {
-  readonly max: number;
+export const CONNECTION_LIMITS = {
+  max: 1024,
   /**
    * Connections without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. Beyond
    * the limit, the one that has waited longest is closed.
    */
-  readonly maxIdle: number;
+  maxIdle: 128,
   /**
    * Connections of one network with a request in progress but no valid token. Beyond the limit, the one whose client
    * has gone longest without reading is closed.
    */
-  readonly maxUnauthenticated: number;
-  /** A connection without traffic closes after this long, or twice as long while its answer is not read. */
-  readonly timeoutMs: number;
-  /** The same while answering a client without a valid token. */
-  readonly unauthenticatedTimeoutMs: number;
-}
-
-export const CONNECTION_LIMITS: ConnectionLimits = {
-  max: 1024,
-  maxIdle: 128,
   maxUnauthenticated: 32,
+  /** A connection without traffic closes after this long, or twice as long while its answer is not read. */
   timeoutMs: 60_000,
+  /** The same while answering a client without a valid token. */
   unauthenticatedTimeoutMs: 5000,
 };
 
-/** Counts connections. Beyond a limit an older one makes room, but never one with a valid token for one without. */
-export interface ConnectionSlots {
-  opened(socket: Socket): void;
-  /** A request has arrived. Its client counts as unauthenticated until `authenticated` is called. */
-  requested(socket: Socket): void;
-  authenticated(socket: Socket): void;
-  answered(socket: Socket): void;
-}
+export type ConnectionLimits = Readonly<typeof CONNECTION_LIMITS>;
 
-export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots {
+/** Counts connections. Beyond a limit an older one makes room, but never one with a valid token for one without. */
+export function createConnectionSlots(limits: ConnectionLimits) {
   // In each set, the connection that has gone longest without progress comes first.
   const [unauthenticated, idle, readers] = [new Set<Socket>(), new Set<Socket>(), new Set<Socket>()];
   const networks = new WeakMap<Socket, string>();
@@ -58,7 +44,7 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
     if (idle.size > limits.maxIdle) close(first(idle));
   };
   return {
-    opened(socket) {
+    opened(socket: Socket): void {
       networks.set(socket, networkOf(socket.remoteAddress ?? ''));
       socket.once('close', () => leave(socket));
       socket.on('drain', () => unauthenticated.has(socket) && move(socket, unauthenticated));
@@ -66,7 +52,8 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
       const open = unauthenticated.size + idle.size + readers.size;
       if (open > limits.max) close(first(unauthenticated) ?? first(idle));
     },
-    requested(socket) {
+    /** A request has arrived. Its client counts as unauthenticated until `authenticated` is called. */
+    requested(socket: Socket): void {
       if (readers.has(socket)) return;
       move(socket, unauthenticated);
       socket.setTimeout(limits.unauthenticatedTimeoutMs);
@@ -75,7 +62,7 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
       const neighbours = [...unauthenticated].filter((each) => networks.get(each) === network);
       if (neighbours.length > limits.maxUnauthenticated) close(neighbours[0]);
     },
-    authenticated(socket) {
+    authenticated(socket: Socket): void {
       if (!unauthenticated.has(socket)) return;
       move(socket, readers);
       socket.setTimeout(limits.timeoutMs);

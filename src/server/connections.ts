@@ -3,7 +3,7 @@ import { Server, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
-import { CONNECTION_LIMITS, createConnectionSlots } from './connection-slots.ts';
+import { CONNECTION_LIMITS, type ConnectionLimits, createConnectionSlots } from './connection-slots.ts';
 import type { RefusalContext } from './send-error.ts';
 
 /** A client with more unanswered requests than this on one connection is disconnected. */
@@ -15,18 +15,12 @@ type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 /** The connections that have sent a request. */
 type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 
-interface LimitedConnections extends Pick<RefusalContext, 'unfinished'> {
-  readonly open: OpenConnections;
-  /** Call this for the connection of each request with a valid token. */
-  authenticated(socket: Socket): void;
-}
-
 /**
  * Limits the number of connections and the number of requests on each. A connection's requests are answered one at a
  * time, each after the client has read the previous answer, so at most one answer waits in memory. A connection with
  * too many requests is closed.
  */
-export function limitConnections(server: FastifyInstance, limits = CONNECTION_LIMITS): LimitedConnections {
+export function limitConnections(server: FastifyInstance, limits: ConnectionLimits = CONNECTION_LIMITS) {
   const slots = createConnectionSlots(limits);
   server.server.on('connection', slots.opened);
   const connections = new Map<Socket, PendingAnswers>();
@@ -58,7 +52,12 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
     await answersBefore.get(reply.raw);
     if (raw.socket.destroyed) reply.hijack();
   });
-  return { open: connections, unfinished: unfinishedOn(connections, lastRequests), authenticated: slots.authenticated };
+  return {
+    open: connections,
+    unfinished: unfinishedOn(connections, lastRequests),
+    /** Call this for the connection of each request with a valid token. */
+    authenticated: slots.authenticated,
+  };
 }
 
 function addConnection(connections: Map<Socket, PendingAnswers>, socket: Socket): PendingAnswers {

@@ -9,11 +9,7 @@ import { readerNumber } from './visibility.ts';
 const PROCESS = randomBytes(9).toString('base64url');
 
 /** A tag known before reading: it depends on mirror, reader and URL. Weak, because compressed answers share it. */
-export function entityTag(
-  { version, now }: Pick<MirrorState, 'version' | 'now'>,
-  reader: Principal,
-  url: string,
-): string {
+export function entityTag({ version, now }: MirrorState, reader: Principal, url: string): string {
   return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, readerNumber(reader), url]), 'base64url')}"`;
 }
 

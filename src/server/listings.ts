@@ -15,7 +15,8 @@ import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } 
  */
 export interface CollectionListing {
   readonly entry: ServedEntry;
-  readonly names: CollectionNames;
+  /** The names in the OpenAPI document: its tag, one item, many items, and the item's schema. */
+  readonly names: Readonly<Record<'tag' | 'one' | 'many' | 'item', string>>;
   readonly join: JoinedRow | undefined;
   /** The condition that selects the collection's rows in the table; an index answers it. */
   readonly baseFilter: string | undefined;
@@ -45,27 +46,13 @@ export interface CollectionListing {
   readonly one: { readonly parameter: string; readonly by: string } | undefined;
 }
 
-/** The names of a collection in the OpenAPI document: its tag, one item, many items, and the item's schema. */
-interface CollectionNames {
-  readonly tag: string;
-  readonly one: string;
-  readonly many: string;
-  readonly item: string;
-}
-
-/** The ids in a path. */
-interface RouteIds {
-  readonly env: string;
-  /** The id of the parent, if the collection has one. */
-  readonly id: string | null;
-  readonly one: string | null;
-}
-
-/** A request for a collection: the reader, and the environment or parent. `serverTime` is the source's time. */
+/** A request for a collection. */
 export interface ListRequest {
   readonly listing: CollectionListing;
-  readonly place: RouteIds;
+  /** The ids in the path. `id` is the parent's, if the collection has one. */
+  readonly place: { readonly env: string; readonly id: string | null; readonly one: string | null };
   readonly reader: Principal;
+  /** The source's time. */
   readonly serverTime: Instant;
 }
 
@@ -99,7 +86,7 @@ function listingOf(entry: ServedEntry): CollectionListing {
 }
 
 /** These are the service's own names, so a client generated from one document works with the other. */
-function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionNames {
+function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionListing['names'] {
   const many = `${noun}s`;
   return { tag: tag ?? capitalize(many), one: noun, many, item: item ?? pascal(noun) };
 }

@@ -17,13 +17,8 @@ interface MetricsSources {
   readonly nowMs: () => number;
 }
 
-interface ServerMetrics extends Pick<RefusalContext, 'refused'> {
-  /** Adds `/metrics` to the routes that need a token. */
-  addMetrics(server: FastifyInstance): void;
-}
-
 /** Measures all routes added later, and requests for unknown routes. */
-export async function openMetrics(server: FastifyInstance, sources: MetricsSources): Promise<ServerMetrics> {
+export async function openMetrics(server: FastifyInstance, sources: MetricsSources) {
   const registry = new Registry();
   const registers = [registry];
   await server.register(metricsPlugin.default, {
@@ -43,7 +38,8 @@ export async function openMetrics(server: FastifyInstance, sources: MetricsSourc
   const measurements = cacheMeasurements(measuredMirror(sources));
   return {
     refused: countRefusals(registers),
-    addMetrics: (api) =>
+    /** Adds `/metrics` to the routes that need a token. */
+    addMetrics: (api: FastifyInstance) =>
       void api.get('/metrics', { schema: { hide: true } }, async ({ reader, headers }, reply) => {
         if (!seesEverywhere(reader))
           throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');

@@ -49,7 +49,14 @@ export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 /** `cursorKey` is used while the mirror has no key. */
 export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
   connection.exec(CREATE_VISIBILITY_TABLES);
-  const withDamageErrors = damageErrors(isReplica(connection));
+  const ofReplica = isReplica(connection);
+  const withDamageErrors = <Found>(read: () => Found): Found => {
+    try {
+      return read();
+    } catch (error) {
+      throw isDamage(error) ? mirrorDamaged(ofReplica, error) : error;
+    }
+  };
   const currentState = createStateReader(
     connection,
     {
@@ -77,17 +84,6 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
     state: () => withReplacementCheck(() => currentState().snapshot),
     refuseReplaced,
     read: <Found>(look: (view: MirrorSnapshot) => Found) => withReplacementCheck(() => inTransaction(look) as Found),
-  };
-}
-
-/** Runs reads of the mirror, which throw HttpError 503 if the file is damaged. */
-function damageErrors(ofReplica: boolean) {
-  return <Found>(read: () => Found): Found => {
-    try {
-      return read();
-    } catch (error) {
-      throw isDamage(error) ? mirrorDamaged(ofReplica, error) : error;
-    }
   };
 }
 

@@ -11,7 +11,7 @@ import { trends } from '../page-data/trends.ts';
 import { untestedTables } from '../page-data/untested-tables.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
-import { hasScope, type Principal } from './access.ts';
+import { hasScope } from './access.ts';
 import { type ApiEndpoint, ENV, type RequestContext } from './endpoints.ts';
 import { notFound } from './errors.ts';
 import { pascal } from './listings.ts';
@@ -121,14 +121,12 @@ const MIRROR_ENDPOINT: ApiEndpoint = {
   ...PAGE_ENDPOINT,
   path: ['mirror'],
   operationId: 'pageMirror',
-  respond: (view, { reader }) => mirrorTrust(view, trustReaderOf(reader), CATALOGUE),
+  respond(view, { reader }) {
+    const deniedScopes = VIEW_SCOPES.filter((scope) => !hasScope(reader, scope));
+    const limits = { environments: reader.environments, deniedScopes, seesSomeAssets: isLimited(reader) };
+    return mirrorTrust(view, limits, CATALOGUE);
+  },
 };
-
-const trustReaderOf = (reader: Principal) => ({
-  environments: reader.environments,
-  deniedScopes: VIEW_SCOPES.filter((scope) => !hasScope(reader, scope)),
-  seesSomeAssets: isLimited(reader),
-});
 
 function viewEndpoint(name: string, { scopes, query, required = [], answer }: PageView): ApiEndpoint {
   return {

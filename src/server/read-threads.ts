@@ -13,12 +13,7 @@ const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-th
 /** The maximum number of requests waiting for a thread; one token may have half of them. */
 const MAX_WAITING = 512;
 
-/** A thread that answers one request at a time. */
-interface ReadThread {
-  answer(request: AdmittedRequest): Promise<EndpointAnswer>;
-  /** Stops the thread after its current read. */
-  stop(): Promise<void>;
-}
+type ReadThread = ReturnType<typeof startThread>;
 
 /** Reads answers in threads, so no read blocks the serving thread. */
 export function answersInThreads(count: number, options: ThreadOptions): EndpointAnswers {
@@ -78,7 +73,8 @@ async function unlessGone<Found>(
   return wait(() => goneSignal.removeEventListener('abort', giveUp), waiting.signal);
 }
 
-function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
+/** A thread that answers one request at a time. */
+function startThread(options: ThreadOptions, onExit: () => void) {
   const worker = new Worker(new URL(THREAD, import.meta.url), {
     workerData: options,
     ...threadArguments(process.execArgv),
@@ -98,14 +94,15 @@ function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
   worker.on('error', exit);
   worker.on('exit', (code) => exit(new Error(`a reader thread exited with code ${code}`)));
   return {
-    answer({ reader, ...request }) {
+    answer({ reader, ...request }: AdmittedRequest): Promise<EndpointAnswer> {
       pending = Promise.withResolvers();
       const isNew = knownReaders.get(reader.name) !== reader;
       knownReaders.set(reader.name, reader);
       worker.postMessage({ ...request, name: reader.name, reader: isNew ? reader : null } satisfies PostedRequest);
       return pending.promise;
     },
-    async stop() {
+    /** Stops the thread after its current read. */
+    async stop(): Promise<void> {
       pending?.reject(clientGone());
       // `terminate` during an SQLite call would end the whole process.
       worker.ref();

@@ -8,21 +8,17 @@ const MAX_LOGGED = 200;
 const MAX_CLIENTS = 1000;
 const OTHERS = 'others';
 
-export interface RequestLog {
-  note(request: FastifyRequest, reply: FastifyReply): void;
-  /** Logs a line for each client whose requests were only counted since the last call. Call it every minute. */
-  writeCounts(): void;
-}
+export type RequestLog = ReturnType<typeof openRequestLog>;
 
 /**
  * Logs a line for each answered request. Requests without a valid token or beyond the quota could fill a disk: only
  * each client's first one per minute is logged, and the others are counted. At `debug`, every one is logged.
  */
-export function openRequestLog(log: FastifyBaseLogger): RequestLog {
+export function openRequestLog(log: FastifyBaseLogger) {
   /** The number of requests that were only counted, by client and status. */
   const clients = new Map<string, Map<number, number>>();
   return {
-    note(request, reply) {
+    note(request: FastifyRequest, reply: FastifyReply) {
       const { reader, ip } = request;
       const { statusCode } = reply;
       const fields = fieldsOf(request, reply);
@@ -37,7 +33,8 @@ export function openRequestLog(log: FastifyBaseLogger): RequestLog {
       counts.set(statusCode, (counts.get(statusCode) ?? 0) + 1);
       request.log.debug(fields, 'request');
     },
-    writeCounts() {
+    /** Logs a line for each client whose requests were only counted since the last call. Call it every minute. */
+    writeCounts(): void {
       for (const [client, counts] of clients) {
         if (counts.size === 0) clients.delete(client);
         else {

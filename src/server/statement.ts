@@ -117,10 +117,7 @@ function narrowingConditions(page: RequestedPage, index: IndexPath | null): stri
 }
 
 /** The conditions of the given filters. Their values are parameters with the names of the filters. */
-export function filterConditions(
-  { filters }: Pick<CollectionListing, 'filters'>,
-  given: ListParameters['filters'],
-): string[] {
+export function filterConditions({ filters }: CollectionListing, given: ListParameters['filters']): string[] {
   return Object.keys(given).map((name) => filters[name]?.matches(selectValues(name)) ?? 'true');
 }
 
