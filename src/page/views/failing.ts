@@ -12,7 +12,6 @@ import { levelOf, type StatusLevel, statusLabel } from '../parts/status.ts';
 import { age } from '../parts/time.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
-/** What fails now? */
 export function failingView({ environment, values }: ViewFrame): VNode {
   const from = firstRow(values);
   const parameters = { limit: String(PAGE_ROWS), offset: String(from) };

@@ -36,7 +36,6 @@ function streamWarnings(stream: StreamTrust, nowMs: number): string[] {
   return warnings.filter((warning) => warning !== false);
 }
 
-/** Why the mirror as a whole should not be trusted. */
 export function mirrorWarnings({ limited_to, last_run, last_verify }: MirrorTrust): string[] {
   const warnings: (string | false)[] = [
     last_run === null && limited_to !== 'assets' && 'There has been no sync yet.',

@@ -8,7 +8,6 @@ import { levelIcon, statusLabel } from '../parts/status.ts';
 import { age, nowMs } from '../parts/time.ts';
 import { environmentWarnings, mirrorWarnings } from './mirror-warnings.ts';
 
-/** Can I trust this mirror? */
 export function mirrorView(mirror: MirrorTrust): VNode {
   const { environments, limited_to } = mirror;
   const warnings = [

@@ -3,8 +3,7 @@ import type { TrendGroup } from '../../page-data/page-data.ts';
 import { countOf, formatCount, formatDuration, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
-import { levelIcon } from '../parts/status.ts';
-import { changeOf, DIRECTION_LEVELS, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
+import { levelIcon, type StatusLevel } from '../parts/status.ts';
 
 /** Compares groups: which got better or worse. */
 export function groupsTable(groups: readonly TrendGroup[], caption: string, none: string): VNode {
@@ -70,4 +69,56 @@ function sparkline(values: readonly (number | null)[]): VNode {
   return html`<svg class="sparkline" viewBox="0 0 ${WIDTH} ${HEIGHT}" width=${WIDTH} height=${HEIGHT} role="img" aria-label=${summary}>
     <title>${summary}</title><polyline points=${points.join(' ')} />
   </svg>`;
+}
+
+/** The pass rate of a range of days; null if nothing ran then. */
+function passRateOf({ run_count, pass_rate }: TrendGroup, from: number, to: number): number | null {
+  const days = pass_rate
+    .slice(from, to)
+    .map((rate, i) => ({ rate, count: rate === null ? 0 : (run_count[from + i] ?? 0) }));
+  const runs = sumOf(days.map(({ count }) => count));
+  return runs === 0 ? null : sumOf(days.map(({ rate, count }) => count * (rate ?? 0))) / runs;
+}
+
+type TrendChange = ReturnType<typeof changeOf>;
+
+/** Where the newer half of the days begins. Days before the very first run are left out: nothing is known of them. */
+function midpointOf(groups: readonly TrendGroup[]): number {
+  const days = groups[0]?.run_count.length ?? 0;
+  const firsts = groups.map(({ run_count }) => run_count.findIndex((count) => count > 0)).filter((first) => first >= 0);
+  return Math.floor((Math.min(days, ...firsts) + days) / 2);
+}
+
+/** The pass rate from this day on, and of the days before it. */
+const changeOf = (group: TrendGroup, midpoint: number) => ({
+  now: passRateOf(group, midpoint, group.run_count.length),
+  before: passRateOf(group, 0, midpoint),
+});
+
+/** A smaller difference is no change: half a percentage point. */
+const LEAST_CHANGE = 0.005;
+
+function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 'the same' | null {
+  if (now === null || before === null) return null;
+  if (Math.abs(now - before) < LEAST_CHANGE) return 'the same';
+  return now > before ? 'better' : 'worse';
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor worse' } as const;
+const DIRECTION_LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
+
+export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
+  const midpoint = midpointOf([group]);
+  const change = changeOf(group, midpoint);
+  const half = group.run_count.length - midpoint;
+  const direction = directionOf(change);
+  if (change.now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
+  const now = `${formatFraction(change.now)} of the runs passed in the last ${half} days`;
+  if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; none ran before.` };
+  return {
+    level: DIRECTION_LEVELS[direction],
+    text: `${ANSWERS[direction]}: ${now}, ${formatFraction(change.before)} in the days before.`,
+  };
 }

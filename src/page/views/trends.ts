@@ -10,8 +10,7 @@ import { lineChart } from '../parts/line-chart.ts';
 import { liveView, useLiveQueries } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import type { ViewFrame } from '../view-frame.ts';
-import { groupsTable, incidentsSentence } from './trend-groups.ts';
-import { trendAnswer } from './trend-summary.ts';
+import { groupsTable, incidentsSentence, trendAnswer } from './trend-groups.ts';
 
 /** The dimensions to compare by, and the name of the group that has no value for one. */
 const GROUPINGS: Readonly<Record<string, readonly [label: string, none: string]>> = {
@@ -22,7 +21,6 @@ const GROUPINGS: Readonly<Record<string, readonly [label: string, none: string]>
 };
 const DAYS = TREND_DAYS.map(String);
 
-/** Is it getting better? */
 export function trendsView({ environment, environments, values }: ViewFrame): VNode {
   const days = DAYS.find((each) => each === values['days']) ?? String(DEFAULT_PARAMETERS.days);
   const by = values['by'] ?? 'owner';

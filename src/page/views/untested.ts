@@ -11,7 +11,6 @@ import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
 import { levelIcon } from '../parts/status.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
-/** What is untested and matters? */
 export function untestedView({ environment, values }: ViewFrame): VNode {
   const from = firstRow(values);
   const showsAll = values['all'] === 'true';
