@@ -146,29 +146,20 @@ function readHistories(scope: PageScope, tests: readonly string[]): ReadonlyMap<
   );
 }
 
-interface ProbableCause {
-  readonly asset: string;
-  readonly cause: Pick<NonNullable<FailingSubTest['cause']>, 'depth' | 'test_id' | 'test_name'>;
-}
-
 /** The nearest failing ancestor of each asset; if there are several, the one with the worst failing test. */
-function causesOf(
-  lineage: VisibleLineage,
-  found: readonly RankedSubTest[],
-  assets: readonly string[],
-): ReadonlyMap<string, ProbableCause> {
+function causesOf(lineage: VisibleLineage, found: readonly RankedSubTest[], assets: readonly string[]) {
   // The sub-tests of one asset have the same reach, so the worst one comes first.
   const worst = new Map(found.toReversed().map((subTest) => [subTest.asset_id, subTest]));
   const failing = lineage.flagged(assetsOf(found));
   return new Map(
-    assets.flatMap((id): [string, ProbableCause][] => {
+    assets.flatMap((id) => {
       const nearest = lineage.nearest(id, failing);
       const [first] = (nearest?.ids ?? [])
         .flatMap((asset) => worst.get(asset) ?? [])
         .sort((a, b) => bySeverity(a, b) || byName(a, b));
       if (nearest === null || first?.asset_id == null) return [];
       const { asset_id: asset, test_id, test_name } = first;
-      return [[id, { asset, cause: { depth: nearest.depth, test_id, test_name } }]];
+      return [[id, { asset, cause: { depth: nearest.depth, test_id, test_name } }] as const];
     }),
   );
 }

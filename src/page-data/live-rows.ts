@@ -25,7 +25,6 @@ export function liveRowsIn(scope: PageScope, { table, subtype }: Pick<Stream, 't
   return softDeletes(table) ? all - selectCount(scope, `${ofEnvironment} and deleted_at is not null`) : all;
 }
 
-/** Whether no other environment has a row in the table. */
 function isOnlyEnvironmentIn(scope: PageScope, table: string): boolean {
   const end = (order: string): string => `(select env_id from ${table} order by env_id ${order} limit 1)`;
   const { first, last } = selectOne<SqlRow>(scope, `select ${end('asc')} as first, ${end('desc')} as last`);

@@ -10,7 +10,6 @@ import { selectValues } from './sql.ts';
 export interface TrustReader {
   /** The visible environments; null for all. */
   readonly environments: ReadonlySet<string> | null;
-  /** The scopes that the reader lacks. */
   readonly deniedScopes: readonly string[];
   /** Whether the reader is restricted to some assets. Then the answer reveals nothing that depends on other assets. */
   readonly seesSomeAssets: boolean;

@@ -73,7 +73,6 @@ const columnNodes: NodeReader = {
   label: (_, nodes) => [...nodes],
 };
 
-/** The readers by what the nodes are. */
 const NODE_READERS = { assets: assetNodes, columns: columnNodes } as const;
 
 /** A node of the lineage, and the direction to follow from it. */

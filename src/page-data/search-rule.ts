@@ -1,20 +1,14 @@
+import type { AssetDetail, AssetsFound } from './page-data.ts';
+
 /*
  * One search rule, in SQL for a mirror and in JavaScript for a report. Case is ignored, also beyond ASCII, if both
  * cases are one character: `ü` finds `Ü`, but `ß` does not find `SS`. Letters with a third form, such as the final `ς`,
  * may be found by one implementation only.
  */
 
-/** The maximum number of assets that a search returns. */
 export const MAX_FOUND = 50;
 
-/** The fields of an asset that a search compares. */
-export interface SearchedAsset {
-  readonly id: string;
-  readonly name: string | null;
-  /** Database, schema and table, joined by dots. */
-  readonly qualified_name: string | null;
-  readonly path: string | null;
-}
+type SearchedAsset = AssetsFound['rows'][number] & Pick<AssetDetail, 'qualified_name'>;
 
 /** The text to search for; null if it is empty. */
 export const trimmedQuery = (text: string): string | null => text.trim() || null;
@@ -49,7 +43,7 @@ function patternOf(character: string): string {
 const isOneCharacter = (text: string): boolean => [...text].length === 1;
 
 /** The assets that match, best match first, in the same order as in SQL. */
-export function searchInMemory<Asset extends SearchedAsset>(assets: readonly Asset[], text: string): Asset[] {
+export function searchInMemory(assets: readonly SearchedAsset[], text: string): SearchedAsset[] {
   const wanted = lowerCase(text);
   const found = assets
     .map((asset) => ({ asset, place: searchRank(asset, wanted) }))

@@ -170,18 +170,13 @@ function readHealth(scope: PageScope, days: readonly string[]): Trends['health']
   });
 }
 
-interface DailyMean {
-  readonly dimension: string;
-  readonly day: string;
-  readonly score: number | null;
-}
-
 /** The means of all assets are stored in the mirror; those of a restricted reader's assets can take seconds. */
-const meansSince = cacheBySignature(8, scoresSignature, (scope, from: string): readonly DailyMean[] => {
+const meansSince = cacheBySignature(8, scoresSignature, (scope, from: string) => {
   const means =
     scope.limit === null
       ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'
       : `select dimension, day, avg(score) as score from health_daily
         where ${seen(scope, 'asset_id')} and day >= @from group by dimension, day`;
-  return selectRows(scope, `select * from (${means}) order by dimension <> 'total', dimension`, { from });
+  const sql = `select * from (${means}) order by dimension <> 'total', dimension`;
+  return selectRows<{ dimension: string; day: string; score: number | null }>(scope, sql, { from });
 });

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { EnvironmentTrust, MirrorTrust } from '../page-data/page-data.ts';
+import type { MirrorTrust } from '../page-data/page-data.ts';
 import { formatInstant } from './format.ts';
 import { component, html } from './html.ts';
 import { liveState } from './live-data.ts';
@@ -77,20 +77,18 @@ function content(mirror: MirrorTrust): VNode {
   const { view, env, values } = route.value;
   const { show } = PAGE_VIEWS[view];
   if (show === undefined) return mirrorView(mirror);
-  const environments = withViews(mirror);
-  const environment = selectEnvironment(environments, env);
+  const { environments, selected: environment } = environmentsIn(mirror);
   if (environment !== undefined)
     return html`<div key="${view} ${environment.env_id}">${show({ environment, environments, values })}</div>`;
   return notice('neutral', whyNotShown(mirror, env));
 }
 
-const withViews = ({ environments }: MirrorTrust): readonly EnvironmentTrust[] =>
-  environments.filter(({ has_views: hasViews }) => hasViews);
-
-const selectEnvironment = (
-  environments: readonly EnvironmentTrust[],
-  env: string | null,
-): EnvironmentTrust | undefined => environments.find(({ env_id }) => env === null || env_id === env);
+/** The environments that the views show, and the one that the address selects: the first if it names none. */
+function environmentsIn({ environments: all }: MirrorTrust) {
+  const { env } = route.value;
+  const environments = all.filter(({ has_views: hasViews }) => hasViews);
+  return { environments, selected: environments.find(({ env_id }) => env === null || env_id === env) };
+}
 
 function whyNotShown({ environments }: MirrorTrust, env: string | null): string {
   if (environments.length === 0) return 'Your token sees no environment of this mirror.';
@@ -128,15 +126,16 @@ function TokenLimit(): VNode | null {
 function EnvironmentPicker(): VNode | null {
   const { view, env } = route.value;
   const { data } = liveState(MIRROR);
-  const environments = data === null ? [] : withViews(data);
-  const current = selectEnvironment(environments, env)?.env_id;
+  if (data === null || view === 'mirror') return null;
+  const { environments, selected } = environmentsIn(data);
+  const current = selected?.env_id;
   const isOther = current === undefined;
-  if (environments.length < (isOther ? 1 : 2) || view === 'mirror') return null;
+  if (environments.length < (isOther ? 1 : 2)) return null;
   const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
     navigate({ view, env: currentTarget.value, values: {} });
   return html`<label class="picker">Environment
     <select value=${current ?? ''} onChange=${pick}>
-      ${isOther && html`<option value="" selected disabled>${data?.environments.find(({ env_id }) => env_id === env)?.name ?? env}</option>`}
+      ${isOther && html`<option value="" selected disabled>${data.environments.find(({ env_id }) => env_id === env)?.name ?? env}</option>`}
       ${environments.map(({ env_id, name }) => html`<option key=${env_id} value=${env_id} selected=${env_id === current}>${name}</option>`)}
     </select>
   </label>`;
@@ -144,10 +143,9 @@ function EnvironmentPicker(): VNode | null {
 
 /** Of the selected environment or, where the whole mirror is shown, of the one that is furthest behind. */
 function mirrorAge(mirror: MirrorTrust): VNode {
-  const { view, env } = route.value;
-  const environments = withViews(mirror);
-  const selected = PAGE_VIEWS[view].show === undefined ? environments : [selectEnvironment(environments, env)];
-  const times = selected.map((environment) => environment?.complete_at ?? null);
+  const { environments, selected } = environmentsIn(mirror);
+  const shown = PAGE_VIEWS[route.value.view].show === undefined ? environments : [selected];
+  const times = shown.map((environment) => environment?.complete_at ?? null);
   const [oldest = null] = times.includes(null) ? [] : times.sort();
   return oldest === null
     ? html`<span>Not every stream was read to its end yet.</span>`

@@ -5,7 +5,6 @@ import { reportData } from './report-data.ts';
 import { serverSource } from './server-source.ts';
 import { isTokenRefused, token } from './token.ts';
 
-/** What the page currently knows about a query. */
 interface LiveState<T> {
   /** The last answer, which stays while a newer one is fetched. */
   readonly data: T | null;
@@ -64,7 +63,6 @@ export function watch(query: PageQuery, { once = false }: WatchOptions = {}): ()
   };
 }
 
-/** Fetches these again as soon as possible. */
 export function refetch(queries: readonly PageQuery[]): void {
   for (const query of queries) Object.assign(entryOf(query), { isRequested: true, dueMs: 0 });
   fetchDue();

@@ -49,7 +49,6 @@ export type SourceReply<T> =
   | { readonly kind: 'unchanged' }
   | PageProblem;
 
-/** Where the page gets all its data. */
 export interface PageSource {
   /** Never rejects: failures are reported as a problem. */
   fetch<N extends AnswerName>(

@@ -1,23 +1,14 @@
-import type { LineageNode } from '../../page-data/page-data.ts';
 import { liveState } from '../live-data.ts';
 import type { PageQuery } from '../page-source.ts';
 import { useLiveQueries } from '../parts/live-view.ts';
 
 /** The upstream and downstream columns of one column, one edge away. */
-export interface ColumnLineage {
-  readonly id: string;
-  readonly asset: string;
-  readonly name: string | null;
-  readonly upstream: readonly LineageNode[];
-  readonly downstream: readonly LineageNode[];
-  /** Whether more exist than are shown. */
-  readonly cut: boolean;
-}
+export type ColumnLineage = NonNullable<ReturnType<typeof useColumnLineage>>;
 
 const MAX_COLUMNS = 100;
 
 /** Null until a column is selected and its lineage is loaded. */
-export function useColumnLineage(env: string, id: string | null, asset: string | null): ColumnLineage | null {
+export function useColumnLineage(env: string, id: string | null, asset: string | null) {
   const queryOf = <N extends 'node' | 'neighbours'>(name: N, more = {}): PageQuery<N> => ({
     name,
     env,
@@ -32,6 +23,7 @@ export function useColumnLineage(env: string, id: string | null, asset: string |
   const { data } = liveState(column);
   const [above, below] = [liveState(upstream).data, liveState(downstream).data];
   if (data === null || above === null || below === null) return null;
+  /** Whether more exist than are shown. */
   const cut = above.total > above.rows.length || below.total > below.rows.length;
   return { id, asset, name: data.name, upstream: above.rows, downstream: below.rows, cut };
 }

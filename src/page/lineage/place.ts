@@ -26,7 +26,7 @@ export function placeNodes(graph: LineageGraph, known: GraphPlaces, arrangedStep
   const kept = nodes.filter(({ node }) => known.has(node.id));
   const places = new Map(
     kept.length === 0
-      ? arrangeNodes(base, edgesAmong(graph.edges, base))
+      ? arrangeNodes(base, graph.edges)
       : kept.map(({ node }) => [node.id, known.get(node.id) ?? { x: 0, y: 0 }]),
   );
   const steps = Map.groupBy(
@@ -37,14 +37,15 @@ export function placeNodes(graph: LineageGraph, known: GraphPlaces, arrangedStep
   return places;
 }
 
-/** Lays out nodes from left to right with few crossings. */
+/** Lays out nodes and the edges among them from left to right with few crossings. */
 function arrangeNodes(ids: readonly string[], edges: readonly ShownEdge[]): GraphPlaces {
   const graph = new Graph();
   graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: COLUMN_STEP - NODE_WIDTH });
   graph.setDefaultEdgeLabel(() => ({}));
   // Among equally good orders dagre prefers the one that starts with the last node, so both lists are reversed.
   for (const id of [...ids].reverse()) graph.setNode(id, { width: NODE_WIDTH, height: NODE_HEIGHT });
-  for (const { from, to } of [...edges].reverse()) graph.setEdge(from, to);
+  for (const { from, to } of [...edges].reverse())
+    if (graph.hasNode(from) && graph.hasNode(to)) graph.setEdge(from, to);
   layout(graph);
   return new Map(
     ids.map((id) => {
@@ -52,11 +53,6 @@ function arrangeNodes(ids: readonly string[], edges: readonly ShownEdge[]): Grap
       return [id, { x, y }];
     }),
   );
-}
-
-function edgesAmong(edges: readonly ShownEdge[], ids: readonly string[]): ShownEdge[] {
-  const among = new Set(ids);
-  return edges.filter(({ from, to }) => among.has(from) && among.has(to));
 }
 
 /** Stacks the nodes of one fold as close as possible to the node that they belong to. */

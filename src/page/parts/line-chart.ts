@@ -8,7 +8,6 @@ interface LineChartOptions {
   readonly days: readonly string[];
   readonly lines: readonly { readonly label: string; readonly values: readonly (number | null)[] }[];
   readonly format: (value: number) => string;
-  /** Whether the axis starts at zero. */
   readonly fromZero: boolean;
 }
 

@@ -38,7 +38,6 @@ const LEVELS: Readonly<Record<string, StatusLevel>> = {
 export const levelOf = (status: string | null): StatusLevel =>
   status === null ? 'neutral' : (LEVELS[status] ?? 'neutral');
 
-/** A status with an icon for its level. */
 export function statusLabel(text: string | null, unknown = 'never run'): VNode {
   const level = levelOf(text);
   return html`<span class="status ${level}">${levelIcon(level)}<span>${text ?? unknown}</span></span>`;
