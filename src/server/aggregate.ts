@@ -93,7 +93,6 @@ function toDimension(row: SqlRow) {
 
 type DimensionScore = ReturnType<typeof toDimension>;
 
-/** The weighted mean of the dimensions. */
 function totalOf(dimensions: readonly DimensionScore[], weights: DimensionWeights) {
   const weightOf = (dimension: string): number => weights.get(dimension) ?? 1;
   const sum = (of: (dimension: DimensionScore) => number): number =>

@@ -101,7 +101,6 @@ function pack(text: string, gzip = false) {
   return { gzipped: isWorth, body: isWorth ? gzipSync(text, { level: 1 }) : text };
 }
 
-/** An operation whose answers are JSON. */
 interface EndpointOperation {
   readonly respond: (snapshot: MirrorSnapshot, context: RequestContext) => string;
   readonly respondLightly: (snapshot: MirrorSnapshot, context: RequestContext) => string | null;

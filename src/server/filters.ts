@@ -1,6 +1,6 @@
-import type { StreamParent } from '../core/stream.ts';
+import { parentsOf, type Stream } from '../core/stream.ts';
 import type { EndpointFilter, EndpointFilters } from '../streams/endpoint.ts';
-import { type JoinedRow, selectParentRow } from './related-rows.ts';
+import { joinOf, selectParentRow } from './related-rows.ts';
 
 /** An array filter as SQL. `values` is a subquery with the parameter's values, `r` the row, `@env` the environment. */
 export interface ArrayFilter {
@@ -23,31 +23,25 @@ export const whereUnderPath = (path: string, values: string): string =>
       union all select ${parentOf('path')} from ancestors where instr(path, '/'))
     select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
 
-/** The related rows that a filter may test. */
-interface FilterRows {
-  /** The first parent of the row. */
-  readonly parent: StreamParent | undefined;
-  readonly join: JoinedRow | undefined;
-}
+type FilteredStream = Omit<Stream, 'marks'>;
 
-export const arrayFiltersOf = (filters: EndpointFilters, related: FilterRows): ArrayFilters =>
-  Object.fromEntries(
-    Object.entries(filters).map(([name, filter]) => [
-      name,
-      { describe: filter.describe, ...filterSql(filter, related) },
-    ]),
+export function arrayFiltersOf(filters: EndpointFilters, stream: FilteredStream): ArrayFilters {
+  const named = Object.entries(filters);
+  return Object.fromEntries(
+    named.map(([name, filter]) => [name, { describe: filter.describe, ...filterSql(filter, stream) }]),
   );
+}
 
 type FilterSql = Omit<ArrayFilter, 'describe'>;
 
-function filterSql(filter: EndpointFilter, related: FilterRows): FilterSql {
+function filterSql(filter: EndpointFilter, stream: FilteredStream): FilterSql {
   switch (filter.by) {
     case 'field':
       return byField(`r.${filter.field}`, filter.indexed);
     case 'ends':
       return byEnds(filter.fields);
     case 'parent':
-      return byParent(filter, related);
+      return byParent(filter, stream);
     case 'tags':
       return { matches: (values) => `exists (select 1 from json_each(r.tags) t where t.value in ${values})` };
     case 'path':
@@ -65,12 +59,11 @@ const byEnds = ([from, to]: readonly [string, string]): FilterSql => ({
   branches: (values) => [[`r.${from} in ${values}`], [`r.${to} in ${values}`, `r.${from} not in ${values}`]],
 });
 
-function byParent(
-  { field, indexed }: { readonly field: string; readonly indexed: boolean },
-  { parent, join }: FilterRows,
-): FilterSql {
-  const matches: ArrayFilter['matches'] = (values) =>
-    join === undefined ? `exists ${selectParentRow(parent, `p.${field} in ${values}`)}` : `c.${field} in ${values}`;
+function byParent({ field, indexed }: Extract<EndpointFilter, { field: string }>, stream: FilteredStream): FilterSql {
+  const [parent] = parentsOf(stream);
+  const matches: ArrayFilter['matches'] = joinOf(stream)
+    ? (values) => `c.${field} in ${values}`
+    : (values) => `exists ${selectParentRow(stream, `p.${field} in ${values}`)}`;
   if (!indexed || parent === undefined) return { matches };
   const through: ArrayFilter['through'] = (values) =>
     `select o.id from ${parent.table} o where o.env_id = @env and o.${field} in ${values}`;

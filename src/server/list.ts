@@ -57,7 +57,6 @@ export function lightPage(snapshot: MirrorSnapshot, request: ListRequest, query:
   return isReadByKeyAlone(page) ? keyPage(snapshot, page, sealOf) : null;
 }
 
-/** Whether a feed has nothing new. */
 const isIdle = (snapshot: MirrorSnapshot, page: RequestedPage): boolean =>
   page.position === null && snapshot.rows(reachedStatement(page)).length === 0;
 
@@ -92,7 +91,6 @@ function writtenItems(snapshot: MirrorSnapshot, statement: SqlStatement): readon
   }
 }
 
-/** The position of an item in the order of `id`. */
 const idIn = (item: string | null | undefined): string => JSON.parse(item ?? '').id;
 
 const writtenPage = (items: readonly unknown[], cursor: string | null): string =>

@@ -1,5 +1,4 @@
 import { capitalize } from '../core/capitalize.ts';
-import { parentsOf } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
@@ -46,7 +45,6 @@ export interface CollectionListing {
   readonly one: { readonly parameter: string; readonly by: string } | undefined;
 }
 
-/** A request for a collection. */
 export interface ListRequest {
   readonly listing: CollectionListing;
   /** The ids in the path. `id` is the parent's, if the collection has one. */
@@ -76,7 +74,7 @@ function listingOf(entry: ServedEntry): CollectionListing {
     feedClock: isFeedRow(entry) ? 'r' : join && 'c',
     ...rowsOf(entry),
     assets: assetIdsOf(entry, serve),
-    filters: arrayFiltersOf(serve.filters, { parent: parentsOf(entry)[0], join }),
+    filters: arrayFiltersOf(serve.filters, entry),
     ...sortingOf(entry),
     disabled: disabledOf(entry),
     window: window && ofRow(window),
@@ -144,7 +142,7 @@ function disabledOf(entry: ServedEntry): CollectionListing['disabled'] {
   const { disabled } = entry.serve;
   if (disabled === undefined) return undefined;
   if (disabled === 'row') return { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true };
-  const only = `exists ${selectParentRow(parentsOf(entry)[0], 'p.disabled = 1')}`;
+  const only = `exists ${selectParentRow(entry, 'p.disabled = 1')}`;
   return { without: `not ${only}`, only };
 }
 

@@ -27,27 +27,16 @@ export interface MirrorSnapshot extends MirrorState, PageReads {
   run(statement: SqlStatement): void;
 }
 
-/** Reads of the mirror, each from one consistent state. Each statement is prepared once. */
-export interface MirrorReads {
-  /**
-   * The current state; a commit during the call may give a later state under the previous version.
-   * @throws HttpError 503 if the file is damaged, or if it was replaced and cannot be read
-   */
-  state(): MirrorState;
-  /**
-   * Call this after a read and before its answer is sent: only then is the answer that of one mirror.
-   * @throws HttpError 503 if the file was replaced
-   */
-  refuseReplaced(): void;
-  /** @throws HttpError 503 as `state` does */
-  read<Found>(look: (view: MirrorSnapshot) => Found): Found;
-}
+export type MirrorReads = ReturnType<typeof openMirrorReads>;
 
 /** For a mirror whose migration was interrupted before it made a key: cursors are valid within this process. */
 export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
-/** `cursorKey` is used while the mirror has no key. */
-export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
+/**
+ * Reads of the mirror, each from one consistent state. Each statement is prepared once. `cursorKey` is used while the
+ * mirror has no key.
+ */
+export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()) {
   connection.exec(CREATE_VISIBILITY_TABLES);
   const ofReplica = isReplica(connection);
   const withDamageErrors = <Found>(read: () => Found): Found => {
@@ -81,8 +70,17 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
     }
   };
   return {
-    state: () => withReplacementCheck(() => currentState().snapshot),
+    /**
+     * The current state; a commit during the call may give a later state under the previous version.
+     * @throws HttpError 503 if the file is damaged, or if it was replaced and cannot be read
+     */
+    state: (): MirrorState => withReplacementCheck(() => currentState().snapshot),
+    /**
+     * Call this after a read and before its answer is sent: only then is the answer that of one mirror.
+     * @throws HttpError 503 if the file was replaced
+     */
     refuseReplaced,
+    /** @throws HttpError 503 as `state` does */
     read: <Found>(look: (view: MirrorSnapshot) => Found) => withReplacementCheck(() => inTransaction(look) as Found),
   };
 }

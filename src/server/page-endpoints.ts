@@ -23,7 +23,6 @@ import { isLimited, readerNumber, VISIBLE_IDS } from './visibility.ts';
 /** The path of the page's own data. It is not part of the read API and may change in any version. */
 const PAGE_PATH = '/page';
 
-/** A view of one environment. */
 interface PageView {
   readonly scopes: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;

@@ -44,7 +44,6 @@ export function readParameters(
   };
 }
 
-/** The array filters present in the query. */
 export function readFilters({ filters }: CollectionListing, query: ParsedQuery): ListParameters['filters'] {
   const given = Object.keys(filters).filter((name) => query[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, query[name] as string[]]));

@@ -1,5 +1,5 @@
 import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
-import type { CollectionEndpoint } from '../streams/endpoint.ts';
+import type { CollectionEndpoint, OtherRow } from '../streams/endpoint.ts';
 
 /** A row joined to every row of the list: `c` in the SQL. */
 export interface JoinedRow {
@@ -17,19 +17,14 @@ export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream,
 const selectNamedRow = (by: string, table: string, condition: string): string =>
   `(select 1 from ${table} p where p.env_id = r.env_id and p.id = r.${by} and ${condition})`;
 
-/** A subquery for the parent's row. @throws Error if the rows have no parent */
-export function selectParentRow(parent: StreamParent | undefined, condition: string): string {
+/** A subquery for the first parent's row. @throws Error if the rows have no parent */
+export function selectParentRow(stream: Omit<Stream, 'marks'>, condition: string): string {
+  const [parent] = parentsOf(stream);
   if (parent === undefined) throw new Error('the rows of this endpoint have no parent');
   return selectNamedRow(parent.by, parent.table, condition);
 }
 
-/** The condition that the related row exists and matches. */
-export function whereRelatedRow({
-  by,
-  table,
-  is,
-  where,
-}: NonNullable<CollectionEndpoint['shownWhile']>[number]): string {
+export function whereRelatedRow({ by, table, is, where }: OtherRow): string {
   if (is === 'not deleted') return `not exists ${selectNamedRow(by, table, 'p.deleted_at is not null')}`;
   const kind = where === undefined ? '' : ` and p.${where.field} = '${where.is}'`;
   return `exists ${selectNamedRow(by, table, `p.deleted_at is null${kind}`)}`;

@@ -9,9 +9,7 @@ export const SELECT_STATE = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
-/** Identifies a state of a mirror. */
 export interface MirrorFingerprint {
-  /** The whole state as text. */
   readonly text: string;
   /** The mirror's own key; null while it has none. */
   readonly key: string | null;

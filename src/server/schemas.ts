@@ -10,7 +10,6 @@ export interface JsonSchema {
   readonly required?: readonly string[];
 }
 
-const [DEFAULT_LIMIT, MAX_LIMIT] = [500, 2000];
 const MAX_VALUES = 1000;
 
 const INSTANT: JsonSchema = { type: 'string', format: 'date-time' };
@@ -36,7 +35,6 @@ const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
 
 const OBJECT: JsonSchema = { type: 'object', additionalProperties: true };
 
-/** The known shapes of JSON fields. */
 const JSON_SHAPES: Readonly<Record<string, JsonSchema>> = { owners: TEXTS, tags: TEXTS, config: OBJECT };
 
 /** The type that a JSON field has according to its description; undefined if that names none. */
@@ -73,7 +71,6 @@ export function itemSchema({ names: { item }, entry, feedClock }: CollectionList
   };
 }
 
-/** The schemas of the objects nested in a collection's items. */
 export function innerSchemas({ entry }: CollectionListing): JsonSchema[] {
   return nestedObjects(entry).map(({ name, fields }) => ({ $id: name, ...objectOf(fields) }));
 }
@@ -148,46 +145,39 @@ export function pageSchema(item: string): JsonSchema {
 }
 
 export function querySchema(listing: CollectionListing): JsonSchema {
-  return queryOf({
-    ...filterProperties(listing.filters),
-    ...(listing.disabled === undefined ? {} : { disabled: DISABLED }),
-    ...(listing.feedClock === undefined ? {} : FEEDS),
-    ...(listing.window === undefined ? {} : WINDOW),
-    ...sorting(listing),
-    limit: {
-      ...INTEGER,
-      minimum: 1,
-      maximum: MAX_LIMIT,
-      default: DEFAULT_LIMIT,
-      description: 'The most rows of a page',
+  const { type, properties } = filterSchema(listing.filters);
+  return {
+    type,
+    properties: {
+      ...properties,
+      ...(listing.disabled === undefined ? {} : DISABLED),
+      ...(listing.feedClock === undefined ? {} : FEEDS),
+      ...(listing.window === undefined ? {} : WINDOW),
+      ...sorting(listing),
+      ...PAGING,
     },
-    cursor: { type: 'string', description: '`next_cursor` of the previous page; empty for the first page' },
-  });
+  };
 }
 
 export function filterSchema(filters: ArrayFilters): JsonSchema {
-  return queryOf(filterProperties(filters));
+  const properties = Object.entries(filters).map(([name, { describe }]) => {
+    const description = `${describe} (repeatable; the whole address may have 256 KB)`;
+    return [name, { type: 'array', items: { type: 'string' }, maxItems: MAX_VALUES, description }];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties) };
 }
 
-const queryOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({ type: 'object', properties });
+const PAGING: Readonly<Record<string, JsonSchema>> = {
+  limit: { ...INTEGER, minimum: 1, maximum: 2000, default: 500, description: 'The most rows of a page' },
+  cursor: { type: 'string', description: '`next_cursor` of the previous page; empty for the first page' },
+};
 
-const filterProperties = (filters: ArrayFilters): Record<string, JsonSchema> =>
-  Object.fromEntries(
-    Object.entries(filters).map(([name, { describe }]) => [
-      name,
-      {
-        type: 'array',
-        items: { type: 'string' },
-        maxItems: MAX_VALUES,
-        description: `${describe} (repeatable; the whole address may have 256 KB)`,
-      },
-    ]),
-  );
-
-const DISABLED: JsonSchema = {
-  type: 'boolean',
-  default: false,
-  description: '`true`: only disabled objects; otherwise only enabled ones',
+const DISABLED: Readonly<Record<string, JsonSchema>> = {
+  disabled: {
+    type: 'boolean',
+    default: false,
+    description: '`true`: only disabled objects; otherwise only enabled ones',
+  },
 };
 
 const FEEDS: Readonly<Record<string, JsonSchema>> = {

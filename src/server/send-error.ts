@@ -29,7 +29,6 @@ const LINGER_MS = 1000;
 /** Connections already answered: every further part of a malformed request is another error. */
 const rejected = new WeakSet<object>();
 
-/** What a refusal has to know and to tell. */
 export interface RefusalContext {
   /**
    * Resolves when the answers due on the connection have been sent; null if none is due and no request is half read. A

@@ -24,7 +24,6 @@ export function whereJsonFits({ entry }: Pick<CollectionListing, 'entry'>): stri
     });
 }
 
-/** A member of an item: its name, its column, and the SQL of its JSON value. */
 interface WrittenMember {
   readonly name: string;
   readonly column: string;

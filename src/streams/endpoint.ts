@@ -39,7 +39,7 @@ export interface CollectionEndpoint {
 }
 
 /** A row of another table that decides whether a row is returned. `by` is the field with its id. */
-interface OtherRow {
+export interface OtherRow {
   readonly by: string;
   readonly table: string;
   /** A row that the mirror lacks is neither `live` nor `deleted`. */
