@@ -4,7 +4,6 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { CONNECTION_LIMITS, type ConnectionLimits, createConnectionSlots } from './connection-slots.ts';
-import type { RefusalContext } from './send-error.ts';
 
 /** A client with more unanswered requests than this on one connection is disconnected. */
 export const MAX_UNANSWERED = 16;
@@ -13,7 +12,7 @@ export const MAX_UNANSWERED = 16;
 type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
 /** The connections that have sent a request. */
-type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
+type OpenConnections = ReadonlyMap<object, PendingAnswers>;
 
 /**
  * Limits the number of connections and the number of requests on each. A connection's requests are answered one at a
@@ -23,7 +22,7 @@ type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 export function limitConnections(server: FastifyInstance, limits: ConnectionLimits = CONNECTION_LIMITS) {
   const slots = createConnectionSlots(limits);
   server.server.on('connection', slots.opened);
-  const connections = new Map<Socket, PendingAnswers>();
+  const connections = new Map<object, PendingAnswers>();
   const answersBefore = new WeakMap<ServerResponse, Promise<void>>();
   const lastRequests = new WeakMap<object, IncomingMessage>();
   const handle = server.server.listeners('request') as RequestListener[];
@@ -54,13 +53,17 @@ export function limitConnections(server: FastifyInstance, limits: ConnectionLimi
   });
   return {
     open: connections,
-    unfinished: unfinishedOn(connections, lastRequests),
+    unfinished(socket: object): Promise<void> | null {
+      const last = [...(connections.get(socket)?.values() ?? [])].at(-1);
+      if (last !== undefined) return last.promise;
+      return lastRequests.get(socket)?.complete === false ? Promise.resolve() : null;
+    },
     /** Call this for the connection of each request with a valid token. */
     authenticated: slots.authenticated,
   };
 }
 
-function addConnection(connections: Map<Socket, PendingAnswers>, socket: Socket): PendingAnswers {
+function addConnection(connections: Map<object, PendingAnswers>, socket: Socket): PendingAnswers {
   const pending: PendingAnswers = new Map();
   connections.set(socket, pending);
   socket.once('close', () => {
@@ -69,17 +72,6 @@ function addConnection(connections: Map<Socket, PendingAnswers>, socket: Socket)
     for (const finished of pending.values()) finished.resolve();
   });
   return pending;
-}
-
-function unfinishedOn(
-  connections: ReadonlyMap<object, PendingAnswers>,
-  lastRequests: WeakMap<object, IncomingMessage>,
-): RefusalContext['unfinished'] {
-  return (socket) => {
-    const last = [...(connections.get(socket)?.values() ?? [])].at(-1);
-    if (last !== undefined) return last.promise;
-    return lastRequests.get(socket)?.complete === false ? Promise.resolve() : null;
-  };
 }
 
 /** How long a closing server waits for requests and connections already in flight. */
