@@ -64,7 +64,7 @@ function addEndpoint(server: FastifyInstance, { answers, quota, store }: RoutesO
     };
     const atOnce = answers.answerAtOnce?.(admitted);
     if (atOnce) return sendAnswer(request, reply, atOnce, tagOf(atOnce.state));
-    return answers.answer(admitted, disconnectSignal(reply)).then(async (answer) => {
+    return answers.answer(admitted, request.signal).then(async (answer) => {
       const tagRead = tagOf(store.state());
       await quota.charge(request, answer.cpuMs);
       return sendAnswer(request, reply, answer, tagRead);
@@ -96,15 +96,6 @@ function cacheHeaders(tag: string | null): Readonly<Record<string, string>> {
     'cache-control': 'private, no-cache',
     vary: 'accept-encoding, authorization',
   };
-}
-
-/** Aborts when the client disconnects before its answer is sent. */
-function disconnectSignal({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableEnded) gone.abort();
-  });
-  return gone.signal;
 }
 
 function schemaOf({ path, operationId, summary, description, tag, query, answer, hidden }: ApiEndpoint): FastifySchema {
