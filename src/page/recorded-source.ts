@@ -3,10 +3,7 @@ import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page
 import { MAX_FOUND, searchInMemory, trimmedQuery } from '../page-data/search-rule.ts';
 import type { AnswerName, PageAnswers, PageQuery, PageSource } from './page-source.ts';
 
-/** The defaults as they appear in an address. */
-const DEFAULT_TEXTS = new Map(
-  Object.entries(DEFAULT_PARAMETERS).map(([parameter, value]) => [parameter, String(value)]),
-);
+const DEFAULTS: Readonly<Record<string, string | number | boolean>> = DEFAULT_PARAMETERS;
 
 /** Answers queries from the data embedded in a report. */
 export function createRecordedSource(packed: string): PageSource {
@@ -31,7 +28,7 @@ const NOT_IN_REPORT = {
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {
   const others = Object.entries(parameters).filter(
-    ([parameter, value]) => parameter !== 'limit' && DEFAULT_TEXTS.get(parameter) !== value,
+    ([parameter, value]) => parameter !== 'limit' && DEFAULTS[parameter]?.toString() !== value,
   );
   return JSON.stringify([name, env, others.sort()]);
 }

@@ -16,27 +16,16 @@ export const ICON_PATHS: Readonly<Record<StatusLevel, string>> = {
 export const levelIcon = (level: StatusLevel): VNode =>
   html`<svg class="icon ${level}" viewBox="0 0 16 16" aria-hidden="true"><path d=${ICON_PATHS[level]} /></svg>`;
 
-const LEVELS: Readonly<Record<string, StatusLevel>> = {
-  PASS: 'good',
-  WARN: 'warn',
-  FAIL: 'bad',
-  ERROR: 'broken',
-  done: 'good',
-  running: 'neutral',
-  problems: 'warn',
-  held: 'warn',
-  waiting: 'warn',
-  stopped: 'warn',
-  interrupted: 'warn',
-  unavailable: 'warn',
-  denied: 'bad',
-  failed: 'bad',
-  refused: 'bad',
-};
+const STATUSES: readonly (readonly [StatusLevel, readonly string[]])[] = [
+  ['good', ['PASS', 'done']],
+  ['warn', ['WARN', 'problems', 'held', 'waiting', 'stopped', 'interrupted', 'unavailable']],
+  ['bad', ['FAIL', 'denied', 'failed', 'refused']],
+  ['broken', ['ERROR']],
+];
 
-/** The level of a test result or of the end of a run. An unknown status is neutral. */
+/** The level of a test result or of the end of a run. Any other status is neutral. */
 export const levelOf = (status: string | null): StatusLevel =>
-  status === null ? 'neutral' : (LEVELS[status] ?? 'neutral');
+  STATUSES.find(([, statuses]) => statuses.includes(status ?? ''))?.[0] ?? 'neutral';
 
 export function statusLabel(text: string | null, unknown = 'never run'): VNode {
   const level = levelOf(text);
