@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fastJson, { type Schema as FastSchema } from 'fast-json-stringify';
 import type { Instant } from '../core/time/instant.ts';
 import { MEASUREMENTS } from '../metrics/measurements.ts';
-import { ENV, type RequestContext, readEndpoints, sharedSchemas } from './endpoints.ts';
+import { type ApiEndpoint, ENV, type RequestContext, readEndpoints, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 import { type MirrorReads, type MirrorSnapshot, type MirrorState, readSnapshotRows } from './mirror-reads.ts';
@@ -106,16 +106,14 @@ interface EndpointOperation {
   readonly respondLightly: (snapshot: MirrorSnapshot, context: RequestContext) => string | null;
 }
 
-const MEASURING: EndpointOperation = {
-  respond: (view) => JSON.stringify(readSnapshotRows(view, MEASUREMENTS)),
-  respondLightly: () => null,
-};
-
 const SCHEMAS = Object.fromEntries(
   sharedSchemas().map((schema) => [schema['$id'], lenient(schema) as unknown as FastSchema]),
 );
-const ENDPOINTS = new Map([...readEndpoints(), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]));
-const operations = new Map<string, EndpointOperation>([[MEASURE, MEASURING]]);
+const ENDPOINTS = new Map<string, Pick<ApiEndpoint, 'answer' | 'respond' | 'respondLightly'>>([
+  [MEASURE, { answer: {}, respond: (view) => readSnapshotRows(view, MEASUREMENTS) }],
+  ...[...readEndpoints(), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint] as const),
+]);
+const operations = new Map<string, EndpointOperation>();
 
 /** The operation with this id. The function that writes its answers is made when it is first needed. */
 function operationOf(operationId: string): EndpointOperation {

@@ -27,8 +27,10 @@ const ANSWERS: Readonly<Record<string, string>> = {
   503: '`overloaded`: too many requests are waiting; try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced, overwritten or removed; `mirror_damaged`: the mirror file cannot be read',
 };
 
+const text = (description: string) => ({ type: 'string', description });
+
 const HEADERS = {
-  Date: { type: 'string', description: 'The time of the data, without fractions of a second' },
+  Date: text('The time of the data, without fractions of a second'),
   [TIME_HEADER]: {
     type: 'string',
     format: 'date-time',
@@ -38,23 +40,15 @@ const HEADERS = {
   'RateLimit-Remaining': { ...INTEGER, description: 'Requests left in this window' },
   'RateLimit-Reset': { ...INTEGER, description: 'Seconds until the window ends' },
 };
-const TAG = {
-  ETag: {
-    type: 'string',
-    description: 'Send it back as `If-None-Match`: the answer is 304 until a sync has changed the mirror',
-  },
-};
+const TAG = { ETag: text('Send it back as `If-None-Match`: the answer is 304 until a sync has changed the mirror') };
 /** Only described: the server reads the header itself. */
 const CONDITION = {
   type: 'object',
   properties: {
-    'If-None-Match': {
-      type: 'string',
-      description: 'The `ETag` of an earlier answer: if that is still current, the answer is 304',
-    },
+    'If-None-Match': text('The `ETag` of an earlier answer: if that is still current, the answer is 304'),
   },
 };
-const CHALLENGE = { 'WWW-Authenticate': { type: 'string', description: 'The challenge of RFC 6750' } };
+const CHALLENGE = { 'WWW-Authenticate': text('The challenge of RFC 6750') };
 const WAIT = { 'Retry-After': { ...INTEGER, description: 'Seconds to wait' } };
 
 const TAGS = [...new Set(['Environments', ...LISTINGS.map(({ names }) => names.tag)])];

@@ -24,7 +24,8 @@ import { isLimited, readerNumber, VISIBLE_IDS } from './visibility.ts';
 const PAGE_PATH = '/page';
 
 interface PageView {
-  readonly scopes: readonly ViewScope[];
+  /** `assets` by default. */
+  readonly scopes?: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   /** Null if the requested thing does not exist. `query` has the types of its schema, and defaults are filled in. */
@@ -44,12 +45,12 @@ const limitSchema = (maximum: number, defaultValue: number): JsonSchema => ({
   default: defaultValue,
 });
 
-const ASSETS = ['assets'] as const;
+const RANGE = { limit: limitSchema(500, DEFAULT_PARAMETERS.limit), offset: OFFSET };
 
 const VIEWS: Readonly<Record<string, PageView>> = {
   failing: {
     scopes: VIEW_SCOPES,
-    query: { limit: limitSchema(500, DEFAULT_PARAMETERS.limit), offset: OFFSET },
+    query: RANGE,
     answer: failingNow,
   },
   trends: {
@@ -63,40 +64,31 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   },
   untested: {
     scopes: VIEW_SCOPES,
-    query: {
-      limit: limitSchema(500, DEFAULT_PARAMETERS.limit),
-      offset: OFFSET,
-      all: { type: 'boolean', default: DEFAULT_PARAMETERS.all },
-    },
+    query: { ...RANGE, all: { type: 'boolean', default: DEFAULT_PARAMETERS.all } },
     answer: untestedTables,
   },
   search: {
-    scopes: ASSETS,
     query: { q: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS } },
     required: ['q'],
     answer: (scope, { q }: { q: string }) => searchAssets(scope, q),
   },
   asset: {
-    scopes: ASSETS,
     query: { id: ID },
     required: ['id'],
     answer: (scope, { id }: { id: string }) => assetDetail(scope, id),
   },
   columns: {
-    scopes: ASSETS,
     query: { asset_id: ID, offset: OFFSET },
     required: ['asset_id'],
     answer: (scope, { asset_id: assetId, offset }: { asset_id: string; offset: number }) =>
       assetColumns(scope, { assetId, offset }),
   },
   node: {
-    scopes: ASSETS,
     query: { id: ID, of: OF },
     required: ['id'],
     answer: lineageNode,
   },
   neighbours: {
-    scopes: ASSETS,
     query: {
       id: ID,
       of: OF,
@@ -127,7 +119,7 @@ const MIRROR_ENDPOINT: ApiEndpoint = {
   },
 };
 
-function viewEndpoint(name: string, { scopes, query, required = [], answer }: PageView): ApiEndpoint {
+function viewEndpoint(name: string, { scopes = ['assets'], query, required = [], answer }: PageView): ApiEndpoint {
   return {
     ...PAGE_ENDPOINT,
     path: ['environments', `:${ENV}`, name],
