@@ -8,16 +8,7 @@ import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
 import { type CollectionListing, LISTINGS, type ListRequest, listingNamed, pascal } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import type { ParsedQuery } from './parameters.ts';
-import {
-  describedObject,
-  filterSchema,
-  innerSchemas,
-  itemSchema,
-  type JsonSchema,
-  pageName,
-  pageSchema,
-  querySchema,
-} from './schemas.ts';
+import { collectionSchemas, describedObject, filterSchema, type JsonSchema, pageName, querySchema } from './schemas.ts';
 
 /** The path parameter that names the environment. */
 export const ENV = 'env_id';
@@ -62,11 +53,7 @@ export function readEndpoints(): ApiEndpoint[] {
 export function sharedSchemas(): JsonSchema[] {
   const items = new Map(LISTINGS.map((listing) => [listing.names.item, listing]));
   return [
-    ...[...items.values()].flatMap((listing) => [
-      itemSchema(listing),
-      pageSchema(listing.names.item),
-      ...innerSchemas(listing),
-    ]),
+    ...[...items.values()].flatMap(collectionSchemas),
     { $id: 'Environment', ...describedObject(ENVIRONMENT_FIELDS) },
     bucketSchema,
     aggregateScoreSchema,

@@ -55,7 +55,7 @@ export const ERROR_SCHEMA: JsonSchema = {
 
 const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
-export function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
+function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
   const { properties, required = [] } = describedObject(entry.fields);
   const inner = nestedObjects(entry).map(({ member, name, isList }) => [
     member,
@@ -71,8 +71,10 @@ export function itemSchema({ names: { item }, entry, feedClock }: CollectionList
   };
 }
 
-export function innerSchemas({ entry }: CollectionListing): JsonSchema[] {
-  return nestedObjects(entry).map(({ name, fields }) => ({ $id: name, ...objectOf(fields) }));
+/** The schemas of a collection's items, of its pages, and of the objects nested in its items. */
+export function collectionSchemas(listing: CollectionListing): JsonSchema[] {
+  const nested = nestedObjects(listing.entry).map(({ name, fields }) => ({ $id: name, ...objectOf(fields) }));
+  return [itemSchema(listing), pageSchema(listing.names.item), ...nested];
 }
 
 /** The schema names of nested objects, by the member that holds them. */
@@ -127,7 +129,7 @@ const TOMBSTONE: JsonSchema = { ...nullable(INSTANT), description: 'Only in the 
 
 export const pageName = (item: string): string => `${item}Page`;
 
-export function pageSchema(item: string): JsonSchema {
+function pageSchema(item: string): JsonSchema {
   return {
     $id: pageName(item),
     type: 'object',
