@@ -5,6 +5,19 @@ import type { Instant } from '../core/time/instant.ts';
  * For a reader restricted to some assets, rows and counts cover only those.
  */
 
+/** The answers by the name of the request. */
+export interface PageAnswers {
+  readonly mirror: MirrorTrust;
+  readonly failing: FailingNow;
+  readonly trends: Trends;
+  readonly untested: UntestedTables;
+  readonly search: AssetsFound;
+  readonly asset: AssetDetail;
+  readonly columns: AssetColumns;
+  readonly neighbours: Neighbours;
+  readonly node: LineageNode;
+}
+
 /** `GET /page/mirror`: can I trust this mirror? Lists the environments that the reader may see, by name. */
 export interface MirrorTrust {
   /** The mirror's clock, which every run moves. All of an answer is from one such instant. */

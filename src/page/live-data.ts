@@ -1,5 +1,6 @@
 import { effect, type Signal, signal, untracked } from '@preact/signals';
-import type { AnswerName, PageAnswers, PageProblem, PageQuery } from './page-source.ts';
+import type { PageAnswers } from '../page-data/page-data.ts';
+import type { AnswerName, PageProblem, PageQuery } from './page-source.ts';
 import { createRecordedSource } from './recorded-source.ts';
 import { reportData } from './report-data.ts';
 import { serverSource } from './server-source.ts';

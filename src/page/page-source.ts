@@ -1,27 +1,4 @@
-import type {
-  AssetColumns,
-  AssetDetail,
-  AssetsFound,
-  FailingNow,
-  LineageNode,
-  MirrorTrust,
-  Neighbours,
-  Trends,
-  UntestedTables,
-} from '../page-data/page-data.ts';
-
-/** The queries by name, and the shape of each answer. */
-export interface PageAnswers {
-  readonly mirror: MirrorTrust;
-  readonly failing: FailingNow;
-  readonly trends: Trends;
-  readonly untested: UntestedTables;
-  readonly search: AssetsFound;
-  readonly asset: AssetDetail;
-  readonly columns: AssetColumns;
-  readonly neighbours: Neighbours;
-  readonly node: LineageNode;
-}
+import type { PageAnswers } from '../page-data/page-data.ts';
 
 export type AnswerName = keyof PageAnswers;
 

@@ -1,7 +1,7 @@
 import { DEFAULT_PARAMETERS } from '../page-data/default-parameters.ts';
-import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page-data.ts';
+import type { AssetDetail, AssetsFound, PageAnswers, RecordedAnswer } from '../page-data/page-data.ts';
 import { MAX_FOUND, searchInMemory, trimmedQuery } from '../page-data/search-rule.ts';
-import type { AnswerName, PageAnswers, PageQuery, PageSource } from './page-source.ts';
+import type { AnswerName, PageQuery, PageSource } from './page-source.ts';
 
 const DEFAULTS: Readonly<Record<string, string | number | boolean>> = DEFAULT_PARAMETERS;
 

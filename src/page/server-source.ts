@@ -1,4 +1,5 @@
-import type { AnswerName, PageAnswers, PageQuery, PageSource, SourceReply } from './page-source.ts';
+import type { PageAnswers } from '../page-data/page-data.ts';
+import type { AnswerName, PageQuery, PageSource, SourceReply } from './page-source.ts';
 import { token } from './token.ts';
 
 /** The delay before a retry if the server sends no Retry-After. */

@@ -1,8 +1,9 @@
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
+import type { PageAnswers } from '../../page-data/page-data.ts';
 import { component, html } from '../html.ts';
 import { liveState, type WatchOptions, watch } from '../live-data.ts';
-import type { AnswerName, PageAnswers, PageQuery } from '../page-source.ts';
+import type { AnswerName, PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from './notice.ts';
 
 type ShowAnswer<N extends AnswerName> = (data: PageAnswers[N]) => VNode;
