@@ -195,10 +195,7 @@ const MAX_STEPS = 700_000;
  * The assets with their reach, most downstream assets first. Those with the most direct consumers are counted first;
  * once the budget is spent, the others follow in that order, with a reach of `null`.
  */
-export function rankByReach(
-  lineage: VisibleLineage,
-  ids: readonly string[],
-): { readonly id: string; readonly reach: ReachCount | null }[] {
+export function rankByReach(lineage: VisibleLineage, ids: readonly string[]) {
   const direct = ids
     .map((id) => ({ id, degree: lineage.degree(id, 'downstream') }))
     .sort((a, b) => b.degree - a.degree || (a.id < b.id ? -1 : 1));

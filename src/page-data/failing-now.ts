@@ -71,11 +71,7 @@ function byName(a: RankedSubTest, b: RankedSubTest): number {
   return a.test_name === b.test_name ? (keyOf(a) < keyOf(b) ? -1 : 1) : a.test_name < b.test_name ? -1 : 1;
 }
 
-function withDetails(
-  scope: PageScope,
-  shown: readonly RankedSubTest[],
-  found: readonly RankedSubTest[],
-): FailingSubTest[] {
+function withDetails(scope: PageScope, shown: readonly RankedSubTest[], found: readonly RankedSubTest[]) {
   const lineage = lineageOf(scope);
   const tests = [...new Set(shown.map(({ test_id }) => test_id))];
   const assets = assetsOf(shown);

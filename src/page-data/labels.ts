@@ -17,11 +17,7 @@ const ELEMENTS = {
 } as const;
 
 /** The owners or tags of assets or tests, by id. The caller has checked that the reader may see them. */
-export function elementsOf(
-  scope: PageScope,
-  list: keyof typeof ELEMENTS,
-  ids: readonly string[],
-): ReadonlyMap<string, readonly string[]> {
+export function elementsOf(scope: PageScope, list: keyof typeof ELEMENTS, ids: readonly string[]) {
   const { view, of, element } = ELEMENTS[list];
   const sql = `select ${of} as whose, ${element} as element from ${view}
     where env_id = @env and ${of} in ${selectValues('ids')} order by element`;

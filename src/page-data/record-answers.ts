@@ -54,11 +54,7 @@ export function recordAnswers(reads: PageReads, { environments, until, streams }
   };
 }
 
-function recordEnvironment(
-  reads: PageReads,
-  env: string,
-  until: Instant,
-): Pick<RecordedPage, 'failing_count' | 'answers'> {
+function recordEnvironment(reads: PageReads, env: string, until: Instant) {
   const scope: PageScope = { reads, env, limit: null, seesTests: true };
   const failing = failingParts(scope);
   const answers: Omit<RecordedAnswer, 'env'>[] = [

@@ -70,10 +70,7 @@ const columnsOf = cacheBySignature(8, feedSignature('assets', 'columns'), (scope
 
 type TableDetail = Omit<UntestedTable, 'asset' | 'owners' | keyof ReachCount> & Omit<UntestedTable['asset'], 'kind'>;
 
-function withDetails(
-  scope: PageScope,
-  shown: readonly { readonly id: string; readonly reach: ReachCount }[],
-): UntestedTable[] {
+function withDetails(scope: PageScope, shown: readonly { readonly id: string; readonly reach: ReachCount }[]) {
   const ids = shown.map(({ id }) => id);
   const sql = `select asset_id as id, asset_name as name, db_name, schema_name, test_count, column_count,
       tested_column_count

@@ -5,7 +5,7 @@ import { aggregateScoreSchema, aggregateScores, bucketSchema, TABLE_ASSETS } fro
 import type { DimensionWeights } from './dimension-weights.ts';
 import { listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
-import { type CollectionListing, LISTINGS, type ListRequest, listingNamed, pascal } from './listings.ts';
+import { type CollectionListing, LISTINGS, listingNamed, pascal } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import type { ParsedQuery } from './parameters.ts';
 import { collectionSchemas, describedObject, filterSchema, type JsonSchema, pageName, querySchema } from './schemas.ts';
@@ -117,11 +117,7 @@ function pathOf({ entry, parent }: CollectionListing): string[] {
   return [`:${ENV}`, ...entry.path.map((segment) => segment.replace('{id}', `:${parent?.one?.parameter}`))];
 }
 
-function listRequestOf(
-  listing: CollectionListing,
-  { serverTime }: MirrorSnapshot,
-  { reader, params }: RequestContext,
-): ListRequest {
+function listRequestOf(listing: CollectionListing, { serverTime }: MirrorSnapshot, { reader, params }: RequestContext) {
   const idOf = (of: CollectionListing | undefined): string | null => params[of?.one?.parameter ?? ''] ?? null;
   const place = { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) };
   return { listing, reader, serverTime, place };

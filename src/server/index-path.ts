@@ -25,11 +25,7 @@ const MAX_LEADING_ASSETS = 1001;
  * The index path with fewer rows than a scan window, or null: then rows are read in the order of the page. A feed is
  * always read by time, because it usually has few new rows, however many rows match the filters.
  */
-export function indexPathOf(
-  view: MirrorSnapshot,
-  page: RequestedPage,
-  values: SqlStatement['values'],
-): IndexPath | null {
+export function indexPathOf(view: MirrorSnapshot, page: RequestedPage, values: SqlStatement['values']) {
   if (page.feed !== null) return null;
   const isShort = (path: IndexPath): boolean =>
     countStatements(path, values).every(
@@ -57,12 +53,7 @@ export function indexPathsOf({ listing, reader, filters }: RequestedPage): Index
   return [...byFilters, ...byReader.map((path) => ({ ...path, steps: [seen, ...path.steps] }))];
 }
 
-function indexPathBy(
-  { entry }: CollectionListing,
-  by: ArrayFilter | undefined,
-  values: string,
-  filter: IndexPath['filter'],
-): IndexPath[] {
+function indexPathBy({ entry }: CollectionListing, by: ArrayFilter | undefined, values: string, filter: string | null) {
   if (by?.branches === undefined) return [];
   const branches = by.branches(values);
   const rows = [

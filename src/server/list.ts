@@ -70,8 +70,7 @@ const LIGHT_BYTES = 1024 * 1024;
 
 function keyPage(snapshot: MirrorSnapshot, page: RequestedPage, sealOf: () => CursorSeal): string | null {
   const { limit } = page;
-  const limits = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
-  const items = writtenItems(snapshot, writtenPageStatement(page, limits));
+  const items = writtenItems(snapshot, writtenPageStatement(page, LIGHT_ROWS, Math.floor(LIGHT_BYTES / limit)));
   if (items === null || items.includes(null)) return null;
   if (items.length > limit) {
     const shown = items.slice(0, limit);

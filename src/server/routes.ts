@@ -74,12 +74,7 @@ function addEndpoint(server: FastifyInstance, { answers, quota, store }: RoutesO
 }
 
 /** @throws HttpError if the answer is an error */
-function sendAnswer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  answer: EndpointAnswer,
-  tag: string | null,
-): FastifyReply {
+function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: EndpointAnswer, tag: string | null) {
   setDateHeader(reply, answer);
   if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
   reply.headers(cacheHeaders(tag));

@@ -176,11 +176,7 @@ function authenticate(
 }
 
 /** Fastify runs no hooks for an address that it cannot decode. */
-function rejectUndecodable(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  authenticateRequest: AuthenticationHook,
-): void {
+function rejectUndecodable(request: FastifyRequest, reply: FastifyReply, authenticateRequest: AuthenticationHook) {
   reply.headers(COMMON_HEADERS);
   const answer = (refusal: unknown): unknown => sendError(refusal, request, reply);
   const admitted = async (): Promise<void> => authenticateRequest(request, reply);

@@ -23,21 +23,15 @@ export function pageStatement(page: RequestedPage, index: IndexPath | null): Sql
 }
 
 /**
- * The same page with its items written as JSON by SQLite, from at most `limits.rows` rows. An item is null if it is
- * longer than `limits.bytes`, has members that are not fields, or a value of a wrong type.
+ * The same page with its items written as JSON by SQLite, from at most `maxRows` rows. An item is null if it is longer
+ * than `maxBytes`, has members that are not fields, or a value of a wrong type.
  */
-export function writtenPageStatement(
-  page: RequestedPage,
-  limits: { readonly rows: number; readonly bytes: number },
-): SqlStatement {
+export function writtenPageStatement(page: RequestedPage, maxRows: number, maxBytes: number): SqlStatement {
   const { listing } = page;
-  const isWritten = ['r.extra is null', `${lengthOf(listing)} <= ${limits.bytes}`, ...whereJsonFits(listing)];
+  const isWritten = ['r.extra is null', `${lengthOf(listing)} <= ${maxBytes}`, ...whereJsonFits(listing)];
   const item = `iif(${isWritten.join(' and ')}, ${writtenItem(listing)}, null) as item`;
   const rows = selectInOrder(page, [item, shownIf(narrowingConditions(page, null))]);
-  return {
-    sql: `select item from (${rows} limit ${limits.rows}) where shown limit @limit`,
-    values: pageValues(page),
-  };
+  return { sql: `select item from (${rows} limit ${maxRows}) where shown limit @limit`, values: pageValues(page) };
 }
 
 const shownIf = (conditions: readonly string[]): string => `(${conditions.join('\n and ') || 'true'}) as shown`;

@@ -52,11 +52,7 @@ export function assembleGraph(
   return { nodes, edges: shownEdges, folds: foldsOf(nodes, shownEdges, opened) };
 }
 
-function foldsOf(
-  nodes: ReadonlyMap<string, ShownNode>,
-  edges: readonly ShownEdge[],
-  opened: readonly OpenFold[],
-): GraphFold[] {
+function foldsOf(nodes: ReadonlyMap<string, ShownNode>, edges: readonly ShownEdge[], opened: readonly OpenFold[]) {
   const shown = new Map<string, number>();
   const count = (key: string): void => void shown.set(key, (shown.get(key) ?? 0) + 1);
   for (const { from, to } of edges) {

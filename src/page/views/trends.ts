@@ -26,7 +26,7 @@ export function trendsView({ environment, environments, values }: ViewFrame): VN
   const by = values['by'] ?? 'owner';
   const whole = trendsQuery(environment.env_id, { days });
   return html`<div>
-    ${liveView(whole, (trends) => html`<div>${answer(trends)}${controls({ by, days }, environments)}${charts(trends)}</div>`)}
+    ${liveView(whole, (trends) => html`<div>${answer(trends)}${controls(by, days, environments)}${charts(trends)}</div>`)}
     ${by === 'environment' ? component(ByEnvironment, { environments, days }) : byGroup(environment.env_id, by, days)}
   </div>`;
 }
@@ -44,10 +44,7 @@ function answer({ groups }: Trends): VNode {
   return notice(level, `${text} ${incidentsSentence(all)}`);
 }
 
-function controls(
-  { by, days }: { readonly by: string; readonly days: string },
-  environments: readonly EnvironmentTrust[],
-): VNode {
+function controls(by: string, days: string, environments: readonly EnvironmentTrust[]): VNode {
   const change =
     (name: string) =>
     ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
