@@ -38,27 +38,20 @@ export function trends(scope: PageScope, { by, days: count, until }: TrendQuery)
   };
 }
 
-/** What is summed for a group, by day. */
-interface GroupSums {
-  readonly runs: number[];
-  readonly passes: number[];
-  /** Runs that came to a verdict. */
-  readonly verdicts: number[];
-  readonly opened: number[];
-  readonly resolved: number[];
-  openCount: number;
-  hours: number;
+type GroupSums = ReturnType<typeof emptySums>;
+
+/** What is summed for a group, by day. `verdicts` are runs that came to a verdict. */
+function emptySums(days: number) {
+  const none = (): number[] => new Array<number>(days).fill(0);
+  const byDay = { runs: none(), passes: none(), verdicts: none(), opened: none(), resolved: none() };
+  return { ...byDay, openCount: 0, hours: 0 };
 }
 
 function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: string | null) => GroupSums {
-  const none = (): number[] => new Array<number>(days).fill(0);
   return (name) => {
-    const known = groups.get(name);
-    if (known !== undefined) return known;
-    const counts = { runs: none(), passes: none(), verdicts: none(), opened: none(), resolved: none() };
-    const made = { ...counts, openCount: 0, hours: 0 };
-    groups.set(name, made);
-    return made;
+    const sums = groups.get(name) ?? emptySums(days);
+    groups.set(name, sums);
+    return sums;
   };
 }
 

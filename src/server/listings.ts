@@ -5,7 +5,7 @@ import type { CollectionEndpoint } from '../streams/endpoint.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { Principal } from './access.ts';
 import { type ArrayFilters, arrayFiltersOf } from './filters.ts';
-import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } from './related-rows.ts';
+import { assetIdsOf, joinOf, selectParentRow, whereRelatedRow } from './related-rows.ts';
 
 /**
  * The endpoints of one collection, as data: its list and its single item. Everything is derived from the catalogue
@@ -16,7 +16,8 @@ export interface CollectionListing {
   readonly entry: ServedEntry;
   /** The names in the OpenAPI document: its tag, one item, many items, and the item's schema. */
   readonly names: Readonly<Record<'tag' | 'one' | 'many' | 'item', string>>;
-  readonly join: JoinedRow | undefined;
+  /** The row joined to every row of the list. */
+  readonly join: ReturnType<typeof joinOf>;
   /** The condition that selects the collection's rows in the table; an index answers it. */
   readonly baseFilter: string | undefined;
   /** The condition for showing a row. Few of many rows may meet it. */

@@ -5,16 +5,13 @@ import { HOUR_MS } from '../core/time/duration.ts';
 import { rateLimited } from './errors.ts';
 import { networkOf } from './network.ts';
 
-export interface RateLimit {
-  /** Requests per token and window. */
-  readonly limit: number;
-  readonly windowMs: number;
-}
+/** Requests per token and window. */
+export type RateLimit = NonNullable<ReturnType<typeof parseRateLimit>>;
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: HOUR_MS };
 
 /** Reads `120/1m`; null for `off`. @throws SyncError `usage` */
-export function parseRateLimit(text: string): RateLimit | null {
+export function parseRateLimit(text: string) {
   if (text === 'off') return null;
   const [, limit, count, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,5})?([smh])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit];

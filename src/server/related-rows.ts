@@ -1,14 +1,8 @@
 import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
 import type { CollectionEndpoint, OtherRow } from '../streams/endpoint.ts';
 
-/** A row joined to every row of the list: `c` in the SQL. */
-export interface JoinedRow {
-  readonly row: string;
-  readonly on: string;
-}
-
 /** Rows of a marked stream's own table have no times; those that marked them do (R21), so they are joined. */
-export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>): JoinedRow | undefined {
+export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>) {
   if (method !== 'marked' || subtype !== undefined || parentTable === undefined) return undefined;
   return { row: `${parentTable.table} c`, on: `c.env_id = r.env_id and c.id = r.${by}` };
 }

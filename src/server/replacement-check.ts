@@ -9,11 +9,7 @@ export const SELECT_STATE = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
-export interface MirrorFingerprint {
-  readonly text: string;
-  /** The mirror's own key; null while it has none. */
-  readonly key: string | null;
-}
+export type MirrorFingerprint = ReturnType<typeof fingerprintOf>;
 
 /**
  * A check that rejects every request once the mirror's file was replaced, removed, or overwritten by another mirror or
@@ -49,8 +45,9 @@ function fileStatus(path: string): { readonly place: string; readonly content: s
 }
 
 /** The fingerprint of the row that `SELECT_STATE` found; of an empty mirror there is none. */
-export const fingerprintOf = (mirror: SqlRow | undefined): MirrorFingerprint => ({
+export const fingerprintOf = (mirror: SqlRow | undefined) => ({
   text: JSON.stringify(mirror),
+  /** The mirror's own key; null while it has none. */
   key: mirror?.['cursor_key']?.toString() ?? null,
 });
 

@@ -10,11 +10,7 @@ declare const TERM_TEXTS: Readonly<Record<TermName, string>>;
 export const term = (name: TermName, label: string): VNode =>
   html`<button type="button" class="term" data-term=${name} aria-describedby="term-${name}">${label}</button>`;
 
-interface ShownTip {
-  readonly text: string;
-  readonly left: number;
-  readonly top: number;
-}
+type ShownTip = ReturnType<typeof tipOf>;
 
 const TIP_WIDTH_PX = 288;
 const GAP_PX = 6;
@@ -44,7 +40,7 @@ function followTerms(setTip: (tip: ShownTip | null) => void): () => void {
   return () => unmounted.abort();
 }
 
-function tipOf(element: HTMLElement): ShownTip {
+function tipOf(element: HTMLElement) {
   const { left, bottom } = element.getBoundingClientRect();
   const most = document.documentElement.clientWidth - TIP_WIDTH_PX - GAP_PX;
   const text = TERM_TEXTS[element.dataset['term'] as TermName] ?? '';
