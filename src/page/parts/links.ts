@@ -23,7 +23,7 @@ export function assetLink({ id, name, kind }: AssetLabel, env: string): VNode {
   </span>`;
 }
 
-export function nameList(names: readonly string[], none: string): VNode {
-  if (names.length === 0) return html`<span class="faint">${none}</span>`;
+export function nameList(names: readonly string[]): VNode {
+  if (names.length === 0) return html`<span class="faint">none</span>`;
   return html`<span class="clamp" title=${names.join(', ')}>${names.join(', ')}</span>`;
 }

@@ -79,8 +79,8 @@ function assetFacts(detail: AssetDetail): VNode {
   const facts: readonly (readonly [string, VNode | string | null])[] = [
     ['Path', path === null ? null : html`<span class="clamp" title=${path}>${path}</span>`],
     ['Platform', platform],
-    ['Owners', nameList(owners, 'none')],
-    ['Tags', tags.length === 0 ? null : nameList(tags, 'none')],
+    ['Owners', nameList(owners)],
+    ['Tags', tags.length === 0 ? null : nameList(tags)],
     ['Columns', formatCount(column_count)],
     ['Updated', updated_at === null ? null : age(updated_at)],
     ['Address', addressOf(detail)],

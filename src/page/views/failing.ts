@@ -80,7 +80,7 @@ function columnsFor(env: string, values: Readonly<Record<string, string>>): read
     { label: 'Since', term: 'since', cell: ({ since }) => age(since, 'unknown') },
     { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
     { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset, env)) },
-    { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'none') },
+    { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners) },
     { label: 'Downstream', term: 'downstream', kind: 'number', cell: impactCell },
     { label: 'Probable cause', kind: 'text', cell: (row) => causeCell(row, env) },
   ];

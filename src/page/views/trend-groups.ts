@@ -34,12 +34,11 @@ const part = (value: number | null): VNode | string =>
 const meanTime = ({ mean_hours_to_resolve: hours }: TrendGroup): VNode | string =>
   hours === null ? html`<span class="faint">none resolved</span>` : formatDuration(hours * 3600);
 
-function changeCell(change: TrendChange): VNode {
-  const direction = directionOf(change);
-  if (direction === null || change.now === null || change.before === null)
-    return html`<span class="faint">not known</span>`;
-  const level = DIRECTION_LEVELS[direction];
-  const points = Math.abs(change.now - change.before) * 100;
+function changeCell({ now, before }: ReturnType<typeof changeOf>): VNode {
+  if (now === null || before === null) return html`<span class="faint">not known</span>`;
+  const direction = directionOf(now, before);
+  const { level } = DIRECTIONS[direction];
+  const points = Math.abs(now - before) * 100;
   return html`<span class="status ${level}">${levelIcon(level)}${direction === 'the same' ? direction : `${points.toFixed(1)} points ${direction}`}</span>`;
 }
 
@@ -80,8 +79,6 @@ function passRateOf({ run_count, pass_rate }: TrendGroup, from: number, to: numb
   return runs === 0 ? null : sumOf(days.map(({ rate, count }) => count * (rate ?? 0))) / runs;
 }
 
-type TrendChange = ReturnType<typeof changeOf>;
-
 /** Where the newer half of the days begins. Days before the very first run are left out: nothing is known of them. */
 function midpointOf(groups: readonly TrendGroup[]): number {
   const days = groups[0]?.run_count.length ?? 0;
@@ -98,27 +95,26 @@ const changeOf = (group: TrendGroup, midpoint: number) => ({
 /** A smaller difference is no change: half a percentage point. */
 const LEAST_CHANGE = 0.005;
 
-function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 'the same' | null {
-  if (now === null || before === null) return null;
+function directionOf(now: number, before: number): keyof typeof DIRECTIONS {
   if (Math.abs(now - before) < LEAST_CHANGE) return 'the same';
   return now > before ? 'better' : 'worse';
 }
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
-const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor worse' } as const;
-const DIRECTION_LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
+const DIRECTIONS = {
+  better: { level: 'good', answer: 'Yes' },
+  worse: { level: 'bad', answer: 'No' },
+  'the same': { level: 'neutral', answer: 'Neither better nor worse' },
+} as const;
 
 export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
   const midpoint = midpointOf([group]);
-  const change = changeOf(group, midpoint);
+  const { now, before } = changeOf(group, midpoint);
   const half = group.run_count.length - midpoint;
-  const direction = directionOf(change);
-  if (change.now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
-  const now = `${formatFraction(change.now)} of the runs passed in the last ${half} days`;
-  if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; none ran before.` };
-  return {
-    level: DIRECTION_LEVELS[direction],
-    text: `${ANSWERS[direction]}: ${now}, ${formatFraction(change.before)} in the days before.`,
-  };
+  if (now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
+  const passed = `${formatFraction(now)} of the runs passed in the last ${half} days`;
+  if (before === null) return { level: 'neutral', text: `${passed}; none ran before.` };
+  const { level, answer } = DIRECTIONS[directionOf(now, before)];
+  return { level, text: `${answer}: ${passed}, ${formatFraction(before)} in the days before.` };
 }

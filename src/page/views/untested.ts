@@ -51,7 +51,7 @@ function answer({ table_count, tested_table_count, column_count, tested_column_c
 const columnsFor = (env: string): readonly DataColumn<UntestedTable>[] => [
   { label: 'Table', kind: 'name', cell: ({ asset }) => assetLink(asset, env) },
   { label: 'Place', kind: 'text', cell: placeCell },
-  { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'none') },
+  { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners) },
   { label: 'Downstream', term: 'downstream', kind: 'number', cell: downstreamCell },
   { label: 'Downstream BI', term: 'downstreamBi', kind: 'number', cell: (table) => table.downstream_bi_count },
   { label: 'Tests', term: 'testCount', kind: 'number', cell: testsCell },
