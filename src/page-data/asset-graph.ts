@@ -143,18 +143,12 @@ function edgesFrom({ starts, ends }: EdgeList, node: number): Uint32Array {
   return ends.subarray(starts[node] ?? 0, starts[node + 1] ?? 0);
 }
 
-/** The nodes at one distance from the start of a walk. */
-interface WalkLevel {
-  readonly nodes: readonly number[];
-  readonly depth: number;
-}
-
 function createWalker(graph: AssetGraph, hidden: Uint8Array) {
   /** The last walk that visited each node. */
   const met = new Uint32Array(graph.ids.length);
   let [walks, steps] = [0, 0];
-  /** Walks breadth first. It yields each node once, but not the start. */
-  function* walkFrom(start: number, direction: LineageDirection): Generator<WalkLevel> {
+  /** Walks breadth first. It yields the nodes at each distance, each once, but not the start. */
+  function* walkFrom(start: number, direction: LineageDirection) {
     walks += 1;
     const walk = walks;
     met[start] = walk;
@@ -177,7 +171,7 @@ function createWalker(graph: AssetGraph, hidden: Uint8Array) {
   return { walkFrom, steps: () => steps };
 }
 
-function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
+function countReached(levels: Iterable<{ nodes: readonly number[] }>, bi: Uint8Array): ReachCount {
   let [count, biCount] = [0, 0];
   for (const { nodes } of levels)
     for (const node of nodes) {

@@ -5,25 +5,17 @@ import type { LineageNode, Neighbours } from './page-data.ts';
 import { type PageScope, seen, selectRows, selectTexts } from './page-scope.ts';
 import { verdictsOf } from './status-order.ts';
 
-/** How the nodes of one lineage are read: of assets or of columns. */
-interface NodeReader {
-  /** Whether the node exists and the reader may see it. */
-  has(scope: PageScope, id: string): boolean;
-  /** The ids one edge away. */
-  adjacentIds(scope: PageScope, id: string, direction: LineageDirection): string[];
-  nodes(scope: PageScope, ids: readonly string[]): LineageNode[];
-  /** Completes nodes with what is not needed to order them. */
-  label(scope: PageScope, nodes: readonly LineageNode[]): LineageNode[];
-}
-
 const isLive = (scope: PageScope, table: 'live_assets' | 'live_columns', asset: string, id: string): boolean =>
   selectRows(scope, `select 1 from ${table} where ${seen(scope, asset)} and id = @id`, { id }).length > 0;
 
-const assetNodes: NodeReader = {
-  // An asset that was never mirrored may have edges.
-  has: (scope, id) => isLive(scope, 'live_assets', 'id', id) || lineageOf(scope).has(id),
-  adjacentIds: (scope, id, direction) => lineageOf(scope).adjacentIds(id, direction),
-  nodes(scope, ids) {
+/** How the nodes of a lineage are read. */
+const assetNodes = {
+  /** Whether the node exists and the reader may see it. An asset that was never mirrored may have edges. */
+  has: (scope: PageScope, id: string) => isLive(scope, 'live_assets', 'id', id) || lineageOf(scope).has(id),
+  adjacentIds(scope: PageScope, id: string, direction: LineageDirection): string[] {
+    return lineageOf(scope).adjacentIds(id, direction);
+  },
+  nodes(scope: PageScope, ids: readonly string[]): LineageNode[] {
     const lineage = lineageOf(scope);
     const verdict = verdictsOf(scope, 'asset_id', ids);
     return ids.map((id) => ({
@@ -34,7 +26,8 @@ const assetNodes: NodeReader = {
       asset_id: null,
     }));
   },
-  label(scope, nodes) {
+  /** Completes nodes with what is not needed to order them. */
+  label(scope: PageScope, nodes: readonly LineageNode[]): LineageNode[] {
     const ids = nodes.map(({ id }) => id);
     const label = labelsOf(scope, ids);
     return nodes.map((node) => ({ ...node, ...label(node.id) }));
@@ -54,7 +47,7 @@ function columnEdges(scope: PageScope, direction: LineageDirection, id: string):
     where ${seen(scope, 'o.asset_id', 'e.env_id')} and e.${from} = ${id} and e.${to} <> ${id} and o.deleted_at is null`;
 }
 
-const columnNodes: NodeReader = {
+const columnNodes: typeof assetNodes = {
   has: (scope, id) => isLive(scope, 'live_columns', 'asset_id', id),
   adjacentIds: (scope, id, direction) =>
     selectTexts(scope, `select e.${ENDS[direction].to} ${columnEdges(scope, direction, '@id')}`, { id }).map(String),

@@ -51,8 +51,6 @@ export interface ServerOptions {
 
 /** The maximum size of the request line and headers: enough for a URL of 256 KB with a thousand filter values. */
 export const MAX_HEADER_BYTES = 272 * 1024;
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
 
 /** The read API of a mirror. The caller starts listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -120,12 +118,12 @@ const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {
   // Node would reject a request without `Host` itself, without the envelope.
   http: {
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
+    headersTimeout: 10_000,
     // By default, Node checks only every 30 seconds.
     connectionsCheckingInterval: 1000,
     requireHostHeader: false,
   },
-  requestTimeout: REQUEST_TIMEOUT_MS,
+  requestTimeout: 30_000,
   connectionTimeout: CONNECTION_LIMITS.timeoutMs,
   routerOptions: { maxParamLength: MAX_HEADER_BYTES },
   forceCloseConnections: 'idle',

@@ -53,17 +53,13 @@ export function assembleGraph(
 }
 
 function foldsOf(nodes: ReadonlyMap<string, ShownNode>, edges: readonly ShownEdge[], opened: readonly OpenFold[]) {
-  const shown = new Map<string, number>();
-  const count = (key: string): void => void shown.set(key, (shown.get(key) ?? 0) + 1);
-  for (const { from, to } of edges) {
-    count(foldKey({ id: from, direction: 'down' }));
-    count(foldKey({ id: to, direction: 'up' }));
-  }
+  const downstream = Map.groupBy(edges, ({ from }) => from);
+  const upstream = Map.groupBy(edges, ({ to }) => to);
   const open = new Set(opened.map(foldKey));
   const foldOf = ({ node }: ShownNode, direction: FoldDirection): GraphFold[] => {
     const key = foldKey({ id: node.id, direction });
     const all = direction === 'up' ? node.upstream_count : node.downstream_count;
-    const known = shown.get(key) ?? 0;
+    const known = (direction === 'up' ? upstream : downstream).get(node.id)?.length ?? 0;
     const fold = { id: node.id, direction, hidden: Math.max(0, all - known), isOpen: open.has(key) && known > 0 };
     return fold.hidden > 0 || fold.isOpen ? [fold] : [];
   };
