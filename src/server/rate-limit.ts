@@ -1,23 +1,21 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SyncError } from '../core/errors.ts';
-import { HOUR_MS } from '../core/time/duration.ts';
+import { durationSeconds } from '../core/time/duration.ts';
 import { rateLimited } from './errors.ts';
 import { networkOf } from './network.ts';
 
 /** Requests per token and window. */
 export type RateLimit = NonNullable<ReturnType<typeof parseRateLimit>>;
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: HOUR_MS };
-
 /** Reads `120/1m`; null for `off`. @throws SyncError `usage` */
 export function parseRateLimit(text: string) {
   if (text === 'off') return null;
-  const [, limit, count, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,5})?([smh])$/.exec(text) ?? [];
-  const unitMs = UNITS_MS[unit];
-  if (unitMs === undefined)
+  const [, limit, count = '1', unit] = /^([1-9]\d{0,8})\/([1-9]\d{0,5})?([smh])$/.exec(text) ?? [];
+  const seconds = durationSeconds(`${count}${unit}`);
+  if (seconds === null)
     throw new SyncError('usage', `--rate-limit ${text}: write requests/window, such as 120/1m or 10/1s, or off`);
-  return { limit: Number(limit), windowMs: Number(count ?? 1) * unitMs };
+  return { limit: Number(limit), windowMs: seconds * 1000 };
 }
 
 /** Each full period of this length that a read takes counts as one more request. */
