@@ -26,11 +26,7 @@ export interface RequestedPage extends ListRequest, Omit<ListParameters, 'cursor
 }
 
 /** Reads the query of a list request. @throws HttpError 400 if it names both feeds */
-export function readParameters(
-  snapshot: MirrorSnapshot,
-  { listing, place, serverTime }: ListRequest,
-  query: ParsedQuery,
-): ListParameters {
+export function readParameters(view: MirrorSnapshot, { listing, place, serverTime }: ListRequest, query: ParsedQuery) {
   return {
     limit: query['limit'] as number,
     cursor: (query['cursor'] as string | undefined) || undefined,
@@ -38,7 +34,7 @@ export function readParameters(
     descending: query['direction'] === 'desc',
     filters: readFilters(listing, query),
     // The earlier of this machine's and the source's time, so a wrong clock never hides rows that must be shown.
-    feed: readFeed(query, earlierOf(snapshot.clockOf(place.env), serverTime)),
+    feed: readFeed(query, earlierOf(view.clockOf(place.env), serverTime)),
     disabled: query['disabled'] === true,
     window: listing.window === undefined ? null : readWindow(query, serverTime),
   };

@@ -7,7 +7,7 @@ import { acceptsGzip, hasAnyTag, matchesTag } from './etag.ts';
 /** Content that does not change while the server runs. */
 export interface StaticContent {
   readonly type: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
   /** Called once, on the first request. */
   make(): Buffer | string;
 }
@@ -19,11 +19,7 @@ export const CACHE_FOREVER = { 'cache-control': 'public, max-age=31536000, immut
 export const REVALIDATE = { 'cache-control': 'no-cache' };
 
 /** Adds a route for content that is built and compressed once, then sent from memory at almost no cost. */
-export function addStaticContent(
-  server: FastifyInstance,
-  url: string,
-  { type, headers = {}, make }: StaticContent,
-): void {
+export function addStaticContent(server: FastifyInstance, url: string, { type, headers, make }: StaticContent): void {
   let content: ReturnType<typeof prepare> | null = null;
   server.get(url, { schema: { hide: true } }, async (request, reply) => {
     content ??= prepare(make);

@@ -121,15 +121,12 @@ function useFetchedOnce(env: string, centre: string, queries: readonly PageQuery
 }
 
 /** The neighbours of all open folds. While a fold loads more, its previous neighbours stay visible. */
-function useNeighbours(
-  opened: readonly OpenFold[],
-  queries: readonly PageQuery<'neighbours'>[],
-): (fold: FoldSide) => Neighbours | null {
+function useNeighbours(opened: readonly OpenFold[], queries: readonly PageQuery<'neighbours'>[]) {
   const kept = useRef(new Map<string, Neighbours>());
   for (const [i, query] of queries.entries()) {
     const { data } = liveState(query);
     const fold = opened[i];
     if (data !== null && fold !== undefined) kept.current.set(foldKey(fold), data);
   }
-  return (fold) => kept.current.get(foldKey(fold)) ?? null;
+  return (fold: FoldSide) => kept.current.get(foldKey(fold)) ?? null;
 }

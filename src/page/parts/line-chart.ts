@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { component, html } from '../html.ts';
+import { html } from '../html.ts';
 
 interface LineChartOptions {
   readonly title: string;
@@ -11,9 +11,6 @@ interface LineChartOptions {
   readonly fromZero: boolean;
 }
 
-/** Lines over days, with a legend that shows values and a table of the numbers. Too few points to need a canvas. */
-export const lineChart = (options: LineChartOptions): VNode => component(LineChart, options);
-
 /** Lines differ in dashes as well as in colour. */
 const DASHES = ['', '8 4', '2 3', '10 3 2 3', '5 5', '1 4'];
 /** Custom properties of the style sheet. */
@@ -21,7 +18,8 @@ const COLOURS = ['accent', 'orange', 'good', 'broken', 'bad', 'grey'];
 /** The viewBox; the browser stretches it to the available space. */
 const SIZE = 1000;
 
-function LineChart(options: LineChartOptions): VNode {
+/** Lines over days, with a legend that shows values and a table of the numbers. Too few points to need a canvas. */
+export function LineChart(options: LineChartOptions): VNode {
   const { title, days, lines, format } = options;
   const [pointed, setPointed] = useState<number | null>(null);
   const at = Math.min(pointed ?? days.length - 1, days.length - 1);

@@ -6,7 +6,7 @@ import { component, html } from '../html.ts';
 import { liveState } from '../live-data.ts';
 import { changeValues } from '../navigation.ts';
 import type { PageQuery } from '../page-source.ts';
-import { lineChart } from '../parts/line-chart.ts';
+import { LineChart } from '../parts/line-chart.ts';
 import { liveView, useLiveQueries } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import type { ViewFrame } from '../view-frame.ts';
@@ -68,9 +68,9 @@ function charts({ days, groups, health }: Trends): VNode {
     .slice(0, MAX_LINES)
     .map(({ dimension, scores }) => ({ label: dimension, values: scores }));
   return html`<div class="charts">
-    ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatFraction, fromZero: false })}
-    ${all !== undefined && lineChart({ title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
-    ${scored.length > 0 && lineChart({ title: 'Health', days, lines: scored, format: formatFraction, fromZero: false })}
+    ${all !== undefined && component(LineChart, { title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatFraction, fromZero: false })}
+    ${all !== undefined && component(LineChart, { title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
+    ${scored.length > 0 && component(LineChart, { title: 'Health', days, lines: scored, format: formatFraction, fromZero: false })}
   </div>`;
 }
 
