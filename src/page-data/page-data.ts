@@ -5,7 +5,6 @@ import type { Instant } from '../core/time/instant.ts';
  * For a reader restricted to some assets, rows and counts cover only those.
  */
 
-/** The answers by the name of the request. */
 export interface PageAnswers {
   readonly mirror: MirrorTrust;
   readonly failing: FailingNow;
@@ -144,7 +143,6 @@ export interface FailingSubTest extends ReachCount {
   readonly history: readonly { readonly start_time: Instant; readonly status: string }[];
 }
 
-/** An asset as lists show it. */
 export interface AssetLabel {
   readonly id: string;
   /** Null if the mirror has no live asset with this id. */

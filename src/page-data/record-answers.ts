@@ -19,15 +19,7 @@ export interface RecordOptions {
   readonly streams: readonly CatalogueEntry[];
 }
 
-/** The contents of a report: the answers, and the number of failing sub-tests. */
-export interface RecordedPage {
-  readonly now: Instant;
-  /** Of the environment that is furthest behind; null if one was never mirrored to the end. */
-  readonly complete_at: Instant | null;
-  readonly environments: readonly string[];
-  readonly failing_count: number;
-  readonly answers: readonly RecordedAnswer[];
-}
+export type RecordedPage = ReturnType<typeof recordAnswers>;
 
 /** Only the worst failures: a report with more would be too large to mail. */
 const MAX_FAILING = 1000;
@@ -35,7 +27,7 @@ const MAX_FAILING = 1000;
 const MAX_NEIGHBOURS = 100;
 
 /** The answers that the page requests without filters. Assets and lineage are included for failing assets. */
-export function recordAnswers(reads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
+export function recordAnswers(reads: PageReads, { environments, until, streams }: RecordOptions) {
   const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
   const marked = trust.environments.map((each) => ({ ...each, has_views: each.has_views || environments !== null }));
   const shown = marked.filter(({ has_views: hasViews }) => hasViews);
@@ -44,6 +36,7 @@ export function recordAnswers(reads: PageReads, { environments, until, streams }
   const recorded = shown.map(({ env_id: env }) => recordEnvironment(reads, env, until));
   return {
     now: trust.now,
+    /** Of the environment that is furthest behind; null if one was never mirrored to the end. */
     complete_at: oldest,
     environments: shown.map(({ name }) => name),
     failing_count: recorded.reduce((count, each) => count + each.failing_count, 0),

@@ -46,7 +46,6 @@ async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
   return (await new Response(unpacked).json()) as readonly RecordedAnswer[];
 }
 
-/** Searches the report's assets the way the server does. */
 function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuery): AssetsFound {
   const wanted = trimmedQuery(parameters['q'] ?? '');
   if (wanted === null) return { rows: [], cut: false };

@@ -20,9 +20,6 @@ import type { ParsedQuery } from './parameters.ts';
 import type { JsonSchema } from './schemas.ts';
 import { isLimited, readerNumber, VISIBLE_IDS } from './visibility.ts';
 
-/** The path of the page's own data. It is not part of the read API and may change in any version. */
-const PAGE_PATH = '/page';
-
 interface PageView {
   /** `assets` by default. */
   readonly scopes?: readonly ViewScope[];
@@ -34,7 +31,6 @@ interface PageView {
 
 /** Ids have no maximum length, as in paths. */
 const ID: JsonSchema = { type: 'string', minLength: 1 };
-const MAX_SEARCH_CHARACTERS = 200;
 const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: DEFAULT_PARAMETERS.offset };
 const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: DEFAULT_PARAMETERS.of };
 
@@ -68,7 +64,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
     answer: untestedTables,
   },
   search: {
-    query: { q: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS } },
+    query: { q: { type: 'string', maxLength: 200 } },
     required: ['q'],
     answer: (scope, { q }: { q: string }) => searchAssets(scope, q),
   },
@@ -105,8 +101,11 @@ export function pageEndpoints(): ApiEndpoint[] {
   return [MIRROR_ENDPOINT, ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
 }
 
-/** What all endpoints of the page share: not in the OpenAPI document, and serialized without a schema. */
-const PAGE_ENDPOINT = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
+/**
+ * What all endpoints of the page's own data share. It is not part of the read API and may change in any version: it is
+ * not in the OpenAPI document, and serialized without a schema.
+ */
+const PAGE_ENDPOINT = { base: '/page', hidden: true, tag: 'Page', summary: '', answer: {} } as const;
 
 const MIRROR_ENDPOINT: ApiEndpoint = {
   ...PAGE_ENDPOINT,

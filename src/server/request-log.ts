@@ -6,7 +6,6 @@ const MAX_LOGGED = 200;
 
 /** The maximum number of clients counted separately. All others are counted together. */
 const MAX_CLIENTS = 1000;
-const OTHERS = 'others';
 
 export type RequestLog = ReturnType<typeof openRequestLog>;
 
@@ -24,7 +23,7 @@ export function openRequestLog(log: FastifyBaseLogger) {
       const fields = fieldsOf(request, reply);
       if (reader !== null && statusCode !== 429) return request.log.info(fields, 'request');
       const name = reader?.name ?? networkOf(ip);
-      const client = clients.has(name) || clients.size < MAX_CLIENTS ? name : OTHERS;
+      const client = clients.has(name) || clients.size < MAX_CLIENTS ? name : 'others';
       const counts = clients.get(client);
       if (counts === undefined) {
         clients.set(client, new Map());

@@ -9,7 +9,6 @@ export interface OpenFold {
   readonly count: number;
 }
 
-/** What identifies a fold. */
 export type FoldSide = Pick<OpenFold, 'id' | 'direction'>;
 
 export const foldKey = ({ id, direction }: FoldSide): string => `${direction} ${id}`;

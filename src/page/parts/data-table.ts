@@ -10,7 +10,6 @@ type CellContent = VNode | string | number | null;
 export interface DataColumn<R> {
   /** The column heading; narrow screens show it next to each value. */
   readonly label: string;
-  /** Explains the label in the heading. */
   readonly term?: TermName;
   readonly cell: (row: R) => CellContent;
   /** `name`: the row header. `number`: right-aligned. `text`: takes the remaining width. */
@@ -22,7 +21,6 @@ export interface DataTable<R> {
   readonly columns: readonly DataColumn<R>[];
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string;
-  /** Shown below an expanded row. */
   readonly detailOf?: (row: R) => VNode | null;
 }
 

@@ -3,7 +3,6 @@ import type { AssetLabel } from '../../page-data/page-data.ts';
 import { html } from '../html.ts';
 import { formatRoute } from '../route.ts';
 
-/** The most line break opportunities in one name. */
 const MAX_BREAKS = 40;
 
 /** An identifier that may wrap after each of its parts. */

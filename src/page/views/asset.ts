@@ -129,7 +129,6 @@ const COLUMNS: readonly DataColumn<AssetTest>[] = [
   { label: 'Severity', term: 'severity', cell: ({ severity }) => severity ?? '–' },
 ];
 
-/** Loads its module on demand. */
 function LoadedLineage(options: LineageOptions): VNode {
   const [module, setModule] = useState<typeof import('../lineage/lineage.ts') | null>(null);
   const [isLost, setLost] = useState(false);
