@@ -26,7 +26,9 @@ export function itemReader(fields: Fields, { showsNulls }: Pick<CollectionEndpoi
       else if (field.type !== 'json' || value === null || fits(name, field, value)) item[name] = value;
       else misfits.set(name, value);
     }
-    const whole = typeof row.extra === 'string' ? withExtra({ fields, row, item, misfits }, row.extra) : item;
+    const members = typeof row.extra === 'string' ? parseOrText(row.extra) : null;
+    if (isJsonObject(members)) takeMisfits(members, fields, row, misfits);
+    const whole = isJsonObject(members) ? withIntegers(mergeMembers(item, members), fields) : item;
     if (misfits.size === 0) return whole;
     const sent = { ...(whole[AS_SENT] as object | undefined), ...Object.fromEntries(misfits) };
     return { ...whole, ...emptyLists(fields, misfits), [AS_SENT]: sent };
@@ -80,17 +82,8 @@ function setAtPath(item: ApiItem, path: readonly string[], value: unknown): void
   }
 }
 
-interface UnmergedItem {
-  readonly fields: Fields;
-  readonly row: SqlRow;
-  readonly item: ApiItem;
-  /** Values of a wrong type are added here. */
-  readonly misfits: Map<string, unknown>;
-}
-
-function withExtra({ fields, row, item, misfits }: UnmergedItem, extra: string): ApiItem {
-  const members = parseOrText(extra);
-  if (!isJsonObject(members)) return item;
+/** Moves members of a wrong type to the misfits. */
+function takeMisfits(members: ApiItem, fields: Fields, row: SqlRow, misfits: Map<string, unknown>): void {
   for (const [name, member] of Object.entries(members)) {
     // The service itself may send a member of this name.
     if (name === AS_SENT && !isJsonObject(member)) {
@@ -102,9 +95,11 @@ function withExtra({ fields, row, item, misfits }: UnmergedItem, extra: string):
     if ((row[name] ?? null) === null) misfits.set(name, member);
     delete members[name];
   }
-  const merged = mergeMembers(item, members);
+}
+
+/** Converts required integers only: optional fields are serialized as they are. */
+function withIntegers(merged: ApiItem, fields: Fields): ApiItem {
   for (const [name, { type, from, required }] of Object.entries(fields)) {
-    // Optional fields are serialized as they are.
     if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
     const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), merged);
