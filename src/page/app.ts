@@ -4,7 +4,7 @@ import type { MirrorTrust } from '../page-data/page-data.ts';
 import { formatInstant } from './format.ts';
 import { component, html } from './html.ts';
 import { liveState } from './live-data.ts';
-import { navigate, route } from './navigation.ts';
+import { route } from './navigation.ts';
 import type { PageQuery } from './page-source.ts';
 import { liveView, useLiveQueries } from './parts/live-view.ts';
 import { notice } from './parts/notice.ts';
@@ -21,14 +21,8 @@ import { mirrorView } from './views/mirror.ts';
 import { trendsView } from './views/trends.ts';
 import { untestedView } from './views/untested.ts';
 
-interface ViewEntry {
-  readonly short: string;
-  readonly question: string;
-  /** Shows one environment; without it, the view shows the whole mirror. */
-  show?(frame: ViewFrame): VNode;
-}
-
-const PAGE_VIEWS: Readonly<Record<ViewName, ViewEntry>> = {
+/** `show` shows one environment; a view without it shows the whole mirror. */
+const PAGE_VIEWS: Readonly<Record<ViewName, { short: string; question: string; show?(frame: ViewFrame): VNode }>> = {
   mirror: { short: 'Trust', question: 'Can I trust this mirror?' },
   failing: { short: 'Failing', question: 'What fails now?', show: failingView },
   trends: { short: 'Trend', question: 'Is it getting better?', show: trendsView },
@@ -45,7 +39,7 @@ export function App(): VNode {
   const { short, question } = PAGE_VIEWS[view];
   document.title = `${question} · obsync`;
   return html`<div class="shell">
-    <a class="skip" href="#content" onClick=${(event: Event) => skip(event)}>Skip to the content</a>
+    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     ${header()}
     <main id="content" tabindex="-1" aria-label=${short}>
       <h1 ref=${heading} tabindex="-1">${question}</h1>
@@ -131,8 +125,9 @@ function EnvironmentPicker(): VNode | null {
   const current = selected?.env_id;
   const isOther = current === undefined;
   if (environments.length < (isOther ? 1 : 2)) return null;
-  const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
-    navigate({ view, env: currentTarget.value, values: {} });
+  const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void => {
+    window.location.hash = formatRoute({ view, env: currentTarget.value, values: {} });
+  };
   return html`<label class="picker">Environment
     <select value=${current ?? ''} onChange=${pick}>
       ${isOther && html`<option value="" selected disabled>${data.environments.find(({ env_id }) => env_id === env)?.name ?? env}</option>`}

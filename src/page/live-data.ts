@@ -56,7 +56,7 @@ export function watch(query: PageQuery, { once = false }: WatchOptions = {}): ()
   const refreshers = once ? 0 : 1;
   entry.watchers += 1;
   entry.refreshers += refreshers;
-  evictUnwatched();
+  for (const [key, each] of entries) if (entries.size > MAX_ENTRIES && each.watchers === 0) entries.delete(key);
   fetchDue();
   return () => {
     entry.watchers -= 1;
@@ -122,10 +122,6 @@ function dropAnswers(): void {
     Object.assign(entry, { inFlight: null, dueMs: 0, isRequested: true });
     entry.state.value = EMPTY_STATE;
   }
-}
-
-function evictUnwatched(): void {
-  for (const [key, { watchers }] of entries) if (entries.size > MAX_ENTRIES && watchers === 0) entries.delete(key);
 }
 
 let isFirst = true;

@@ -26,7 +26,3 @@ export function changeValues(
   else window.history.replaceState(null, '', address);
   route.value = next;
 }
-
-export function navigate(next: PageRoute): void {
-  window.location.hash = formatRoute(next);
-}

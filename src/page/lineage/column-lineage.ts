@@ -5,8 +5,6 @@ import { useLiveQueries } from '../parts/live-view.ts';
 /** The upstream and downstream columns of one column, one edge away. */
 export type ColumnLineage = NonNullable<ReturnType<typeof useColumnLineage>>;
 
-const MAX_COLUMNS = 100;
-
 /** Null until a column is selected and its lineage is loaded. */
 export function useColumnLineage(env: string, id: string | null, asset: string | null) {
   const queryOf = <N extends 'node' | 'neighbours'>(name: N, more = {}): PageQuery<N> => ({
@@ -14,7 +12,7 @@ export function useColumnLineage(env: string, id: string | null, asset: string |
     env,
     parameters: { id: id ?? '', of: 'columns', ...more },
   });
-  const limit = String(MAX_COLUMNS);
+  const limit = '100';
   const column = queryOf('node');
   const upstream = queryOf('neighbours', { direction: 'upstream', limit });
   const downstream = queryOf('neighbours', { direction: 'downstream', limit });

@@ -28,7 +28,6 @@ export function assetView(frame: ViewFrame): VNode {
 
 /** The pause in typing after which the page searches. */
 const PAUSE_MS = 250;
-const MAX_CHARACTERS = 200;
 
 function SearchForm({ q }: { readonly q: string }): VNode {
   const [typed, setTyped] = useState(q);
@@ -39,7 +38,7 @@ function SearchForm({ q }: { readonly q: string }): VNode {
     return () => clearTimeout(timer);
   }, [typed]);
   return html`<form class="filter" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <label>Find an asset <input type="search" value=${typed} maxlength=${MAX_CHARACTERS} placeholder="part of a name, id or path"
+    <label>Find an asset <input type="search" value=${typed} maxlength="200" placeholder="part of a name, id or path"
       onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped(currentTarget.value)} /></label>
   </form>`;
 }
