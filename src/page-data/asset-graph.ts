@@ -2,26 +2,15 @@ import type { ReachCount } from './page-data.ts';
 import { type PageScope, selectTexts } from './page-scope.ts';
 import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
 
-/** The edges in one direction. Those of node `n` are `ends[starts[n]]` to `ends[starts[n + 1] - 1]`. */
-interface EdgeList {
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-}
-
 export type LineageDirection = 'upstream' | 'downstream';
-
-/** The asset lineage of one environment, with numbers instead of ids. A million edges take about 50 MB. */
-interface AssetGraph {
-  readonly ids: readonly string[];
-  readonly numbers: ReadonlyMap<string, number>;
-  readonly upstream: EdgeList;
-  readonly downstream: EdgeList;
-}
 
 /** All readers share one graph. `VisibleLineage` hides what a reader may not see. */
 const graphOf = cacheBySignature(2, snapshotSignature('asset_lineage'), readGraph);
 
-function readGraph(scope: PageScope): AssetGraph {
+type AssetGraph = ReturnType<typeof readGraph>;
+
+/** The asset lineage of one environment, with numbers instead of ids. A million edges take about 50 MB. */
+function readGraph(scope: PageScope) {
   const numbers = new Map<string, number>();
   const ends = (column: string): Uint32Array => {
     const sql = `select ${column} from asset_lineage where env_id = @env order by upstream_asset_id, downstream_asset_id`;
@@ -58,8 +47,13 @@ function flagNodes(numbers: AssetGraph['numbers'], ids: readonly (string | null)
   return marks;
 }
 
-/** The edges grouped by the node they start from, without loops. */
-function edgeList(nodes: number, from: Uint32Array, to: Uint32Array): EdgeList {
+type EdgeList = ReturnType<typeof edgeList>;
+
+/**
+ * The edges grouped by the node they start from, without loops. Those of node `n` are `ends[starts[n]]` to
+ * `ends[starts[n + 1] - 1]`.
+ */
+function edgeList(nodes: number, from: Uint32Array, to: Uint32Array) {
   const starts = new Uint32Array(nodes + 1);
   for (const [i, node] of from.entries()) if (node !== to[i]) starts[node + 1] = (starts[node + 1] ?? 0) + 1;
   for (let node = 0; node < nodes; node += 1) starts[node + 1] = (starts[node + 1] ?? 0) + (starts[node] ?? 0);

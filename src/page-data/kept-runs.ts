@@ -1,6 +1,6 @@
 import { addDays } from '../core/time/instant.ts';
 import { TREND_DAYS } from './default-parameters.ts';
-import { type PageReads, type PageScope, type ScopedValues, selectOne, selectRows, selectTexts } from './page-scope.ts';
+import { type PageScope, type ScopedValues, selectOne, selectRows, selectTexts } from './page-scope.ts';
 import { cacheRecent } from './signature-cache.ts';
 import { selectValues } from './sql.ts';
 
@@ -21,16 +21,7 @@ const RUNS_OF_TEST = `(select group_concat(substr(x.start_time, 6, 5) || case x.
   from test_executions x where x.env_id = @env and x.test_id = t.id and x.start_time >= @since)`;
 
 /** The runs of an environment by test, from the day `since` on, and the state of the mirror that they are from. */
-interface KeptRuns {
-  readonly since: string;
-  readonly runs: Map<string, string>;
-  /** The state in which the runs were read last. */
-  seenIn: PageReads;
-  lastRow: number;
-  at: string;
-  /** Changes if runs are pruned or the file is compacted: numbers of rows may then be used again. */
-  renumbered: string;
-}
+type KeptRuns = ReturnType<typeof readAll>;
 
 const kept = new WeakMap<object, Map<string, KeptRuns>>();
 /** How many environments are cached: a million runs take about 10 MB. */
@@ -59,7 +50,7 @@ export function runsSince(scope: PageScope, from: string): ReadonlyMap<string, s
 
 const daysBefore = (day: string, days: number): string => addDays(`${day}T00:00:00.000000Z`, -days).slice(0, 10);
 
-function readAll(scope: PageScope, since: string): KeptRuns {
+function readAll(scope: PageScope, since: string) {
   const runs = new Map<string, string>();
   readRuns(scope, runs, 'from tests t where t.env_id = @env', { since });
   return { since, runs, ...stateOf(scope) };
@@ -72,12 +63,13 @@ function readRuns(scope: PageScope, into: Map<string, string>, fromTests: string
     if (runs !== null) into.set(id, runs);
 }
 
-function stateOf(scope: PageScope): Pick<KeptRuns, 'seenIn' | 'lastRow' | 'at' | 'renumbered'> {
+/** `renumbered` changes if runs are pruned or the file is compacted: numbers of rows may then be used again. */
+function stateOf(scope: PageScope) {
   const sql = `select coalesce((select max(rowid) from test_executions), 0) as lastRow,
     coalesce((select mirrored_at from mirror_environments where env_id = @env), '') as at,
     json_array((select schema_version from pragma_schema_version),
       (select sum(row_count) from pruned_history where history = 'test_executions')) as renumbered`;
-  return { seenIn: scope.reads, ...selectOne<Pick<KeptRuns, 'lastRow' | 'at' | 'renumbered'>>(scope, sql) };
+  return { seenIn: scope.reads, ...selectOne<{ lastRow: number; at: string; renumbered: string }>(scope, sql) };
 }
 
 /** `+` keeps SQLite from an index by environment: the new rows are the last ones. */
