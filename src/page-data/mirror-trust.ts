@@ -26,8 +26,9 @@ export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: read
     .map((row) => environmentTrust(reads, reader, row, seen));
   const limitedTo = limitOf(reader);
   const ids = environments.map(({ env_id }) => env_id);
+  const clock = `select max(mirrored_at) from mirror_environments where env_id in ${selectValues('ids')}`;
   return {
-    now: clockOf(reads, ids),
+    now: reads.texts(bind(clock, { ids }))[0] ?? EPOCH,
     limited_to: limitedTo,
     ...{ last_run: null, last_verify: null, quota: null },
     // How a stream was read depends on all of its rows, also hidden ones.
@@ -40,11 +41,6 @@ export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: read
 function limitOf({ environments, deniedScopes, seesSomeAssets }: TrustReader): MirrorTrust['limited_to'] {
   if (seesSomeAssets) return 'assets';
   return environments === null && deniedScopes.length === 0 ? null : 'streams';
-}
-
-function clockOf(reads: PageReads, ids: readonly string[]): string {
-  const sql = `select max(mirrored_at) from mirror_environments where env_id in ${selectValues('ids')}`;
-  return reads.texts(bind(sql, { ids }))[0] ?? EPOCH;
 }
 
 function lastRun(reads: PageReads): RunTrust | null {

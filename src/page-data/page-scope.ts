@@ -30,10 +30,7 @@ export const seen = ({ limit }: PageScope, asset: string, env = 'env_id'): strin
 export type ScopedValues = Readonly<Record<string, string | number | readonly (string | null)[]>>;
 
 export function bind(sql: string, values: ScopedValues = {}): SqlStatement {
-  const texts = Object.entries(values).map(([name, value]) => [
-    name,
-    Array.isArray(value) ? JSON.stringify(value) : value,
-  ]);
+  const texts = Object.entries(values).map(([name, each]) => [name, Array.isArray(each) ? JSON.stringify(each) : each]);
   return { sql, values: Object.fromEntries(texts) };
 }
 

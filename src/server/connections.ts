@@ -11,9 +11,6 @@ export const MAX_UNANSWERED = 16;
 /** The unfinished answers of a connection, oldest first. Each has a promise that resolves when it ends, read or not. */
 type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
-/** The connections that have sent a request. */
-type OpenConnections = ReadonlyMap<object, PendingAnswers>;
-
 /**
  * Limits the number of connections and the number of requests on each. A connection's requests are answered one at a
  * time, each after the client has read the previous answer, so at most one answer waits in memory. A connection with
@@ -52,6 +49,7 @@ export function limitConnections(server: FastifyInstance, limits: ConnectionLimi
     if (raw.socket.destroyed) reply.hijack();
   });
   return {
+    /** Those that have sent a request. */
     open: connections,
     unfinished(socket: object): Promise<void> | null {
       const last = [...(connections.get(socket)?.values() ?? [])].at(-1);
@@ -81,7 +79,7 @@ const LINGER_MS = 100;
  * Closes the server without losing answers. It stops accepting connections, still answers requests that clients sent
  * before they could know, announces the end (`Connection: close`), and waits until every answer is read.
  */
-export function drainOnClose(server: FastifyInstance, connections: OpenConnections): void {
+export function drainOnClose(server: FastifyInstance, connections: ReadonlyMap<object, PendingAnswers>): void {
   let closing = false;
   server.server.prependListener('request', (_request, answer: ServerResponse) => {
     if (closing) answer.shouldKeepAlive = false;
