@@ -1,5 +1,5 @@
 import { capitalize } from '../core/capitalize.ts';
-import { type BiMetricName, METRIC_NAMES, metricOf, viewOf } from './dataset.ts';
+import { BI_METRICS, type BiMetricName, metricOf } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId, SCORES } from './datasets.ts';
 
@@ -202,5 +202,6 @@ export type ChartId = keyof typeof CHARTS;
 export function metricsOver(id: DatasetId, charts: readonly Chart[] = Object.values(CHARTS)): BiMetricName[] {
   const { view = id } = DATASETS[id];
   const shown = charts.filter(({ dataset }) => dataset === id).flatMap(({ metrics }) => metrics);
-  return METRIC_NAMES.filter((name) => shown.includes(name) || viewOf(name) === view);
+  const names = Object.keys(BI_METRICS) as BiMetricName[];
+  return names.filter((name) => shown.includes(name) || metricOf(name).view === view);
 }

@@ -16,81 +16,52 @@ export interface Dataset {
   readonly view?: string;
 }
 
-/** What only dashboards count. The rest is in `METRICS`. */
-const OTHER_METRICS = {
-  WARN: counting('warn_count', 'runs that warned'),
-  FAIL: counting('fail_count', 'runs that failed'),
-  ERROR: counting('error_count', 'runs that ended with an error'),
-  tables: {
-    aggregate: 'count',
-    of: 'asset_id',
-    unit: 'count',
-    description: 'how many tables there are',
-  },
-  'assets downstream': {
-    aggregate: 'count_distinct',
-    of: "env_id || '/' || downstream_asset_id",
-    unit: 'count',
-    description: 'how many assets depend on a failing one',
-  },
-  'dashboards downstream': {
-    aggregate: 'count_distinct',
-    of: "case when downstream_kind = 'bi' then env_id || '/' || downstream_asset_id end",
-    unit: 'count',
-    description: 'how many dashboards and other BI assets depend on a failing asset',
-  },
-  /** A dataset also says whether the environment is still listed. */
-  'open incidents': {
-    aggregate: 'count',
-    of: 'case when is_open then first_start_time end',
-    unit: 'count',
-    description: METRICS['open incidents'].description,
-  },
-  'mean score': {
-    aggregate: 'average',
-    of: 'score',
-    unit: 'fraction',
-    description: 'the mean of the scores, from 0 to 1',
-  },
-  'hours since sync': {
-    aggregate: 'max',
-    of: 'hours_since_sync',
-    unit: 'hours',
-    description: 'the age of the environment that is furthest behind',
-  },
-  'rejected rows': {
-    aggregate: 'count',
-    of: 'row_key',
-    unit: 'count',
-    description: 'how many objects of the service could not be mirrored',
-  },
-} as const satisfies Readonly<Record<string, BiMetric>>;
-
 interface BiMetric extends Pick<MetricDefinition, 'of' | 'per' | 'unit' | 'description'> {
   readonly aggregate: MetricDefinition['aggregate'] | 'max';
+  /** That of a metric of the dictionary. */
+  readonly view?: string;
 }
 
-function counting(column: ColumnName, description: string): BiMetric {
-  return { aggregate: 'sum', of: column, unit: 'count', description };
-}
+const metric = (
+  aggregate: BiMetric['aggregate'],
+  of: string,
+  description: string,
+  unit: BiMetric['unit'] = 'count',
+): BiMetric => ({ aggregate, of, unit, description });
+
+const DOWNSTREAM = "env_id || '/' || downstream_asset_id";
+
+/** What only dashboards count. The rest is in `METRICS`. */
+const OTHER_METRICS = {
+  WARN: metric('sum', 'warn_count', 'runs that warned'),
+  FAIL: metric('sum', 'fail_count', 'runs that failed'),
+  ERROR: metric('sum', 'error_count', 'runs that ended with an error'),
+  tables: metric('count', 'asset_id', 'how many tables there are'),
+  'assets downstream': metric('count_distinct', DOWNSTREAM, 'how many assets depend on a failing one'),
+  'dashboards downstream': metric(
+    'count_distinct',
+    `case when downstream_kind = 'bi' then ${DOWNSTREAM} end`,
+    'how many dashboards and other BI assets depend on a failing asset',
+  ),
+  /** A dataset also says whether the environment is still listed. */
+  'open incidents': { ...METRICS['open incidents'], of: 'case when is_open then first_start_time end' },
+  'mean score': metric('average', 'score', 'the mean of the scores, from 0 to 1', 'fraction'),
+  'hours since sync': metric('max', 'hours_since_sync', 'the age of the environment that is furthest behind', 'hours'),
+  'rejected rows': metric('count', 'row_key', 'how many objects of the service could not be mirrored'),
+};
 
 export type BiMetricName = MetricName | keyof typeof OTHER_METRICS;
 
-const ALL_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...METRICS, ...OTHER_METRICS };
+export const BI_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...METRICS, ...OTHER_METRICS };
 
-export const METRIC_NAMES = Object.keys(ALL_METRICS) as BiMetricName[];
-
-export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
-
-/** The view of a metric of the dictionary. */
-export const viewOf = (name: BiMetricName): string | undefined => METRICS[name as MetricName]?.view;
+export const metricOf = (name: BiMetricName): BiMetric => BI_METRICS[name];
 
 /** The rows of a dataset. */
 export function datasetSql({ select, from }: Dataset, dialect: BiDialect): string {
   const columns = Object.entries(select).map(([name, sql]) => {
     const value = typeof sql === 'string' ? sql : sql(dialect);
     const { type } = COLUMNS[name as ColumnName];
-    const shown = type === 'time' ? dialect.time(value) : type === 'day' ? dialect.day(value) : value;
+    const shown = type === 'time' || type === 'day' ? dialect[type](value) : value;
     return shown.endsWith(`.${name}`) ? shown : `${shown} as ${name}`;
   });
   return `select ${columns.join(',\n  ')}\nfrom ${from(dialect)}`;

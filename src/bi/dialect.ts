@@ -1,46 +1,31 @@
-/** What databases and tools spell differently in the SQL of a dataset. */
-export interface BiDialect {
-  readonly name: 'sqlite' | 'postgresql';
+/** What databases and tools spell differently in the SQL of a dataset. In a mirror file, times and days are text. */
+export const SQLITE = {
+  name: 'sqlite' as 'sqlite' | 'postgresql',
   /** The name of a table or view, with its schema, so that every role finds it. */
-  readonly relation: (name: string) => string;
+  relation: (name: string) => name,
   /** An instant as a dataset shows it. */
-  readonly time: (instant: string) => string;
+  time: (instant: string) => instant,
   /** A UTC day as a dataset shows it. */
-  readonly day: (day: string) => string;
+  day: (day: string) => day,
   /** The UTC day of an instant that a dataset shows. */
-  readonly dayOf: (time: string) => string;
+  dayOf: (time: string) => `substr(${time}, 1, 10)`,
   /** The hours from an instant until now. */
-  readonly hoursSince: (instant: string) => string;
+  hoursSince: (instant: string) => `(julianday('now') - julianday(${instant})) * 24`,
   /** An address as a dataset shows it. */
-  readonly link: (url: string) => string;
+  link: (url: string) => url,
   /** The page that `obsync serve` shows; null without `--page-url`. */
-  readonly pageUrl: string | null;
+  pageUrl: null as string | null,
   /** The UTC day this many days ago. */
-  readonly daysAgo: (days: number) => string;
-}
+  daysAgo: (days: number) => `date('now', '-${days} days')`,
+};
 
 /** Tools that need something else replace it. */
-const AS_STORED = {
-  time: (instant: string) => instant,
-  day: (day: string) => day,
-  link: (url: string) => url,
-  pageUrl: null,
-};
-
-/** The mirror file: times and days are text. */
-export const SQLITE: BiDialect = {
-  name: 'sqlite',
-  ...AS_STORED,
-  relation: (name) => name,
-  dayOf: (time) => `substr(${time}, 1, 10)`,
-  hoursSince: (instant) => `(julianday('now') - julianday(${instant})) * 24`,
-  daysAgo: (days) => `date('now', '-${days} days')`,
-};
+export type BiDialect = Readonly<typeof SQLITE>;
 
 /** Times are `timestamptz`, days `date`. */
 export const postgresqlIn = (schema: string): BiDialect => ({
+  ...SQLITE,
   name: 'postgresql',
-  ...AS_STORED,
   // A schema may be a reserved word, such as `order`.
   relation: (name) => `"${schema}".${name}`,
   dayOf: (time) => `(${time} at time zone 'UTC')::date`,

@@ -1,26 +1,22 @@
 import type { Chart } from './charts.ts';
 import { datasetSql } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
-import { DATASETS, type DatasetId } from './datasets.ts';
+import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
 
-/** What a reader can filter a dashboard by, besides the time. It applies to each chart whose dataset has the column. */
-export interface DashboardFilter {
-  readonly name: string;
-  readonly label: string;
-  readonly column: ColumnName;
-  /** Where the choices come from. */
-  readonly dataset: DatasetId;
-  readonly isMultiple: boolean;
-}
-
-export const FILTERS: readonly DashboardFilter[] = [
+/**
+ * What a reader can filter a dashboard by, besides the time: each chart whose dataset has the column. The choices come
+ * from `dataset`.
+ */
+export const FILTERS = [
   { name: 'environment', label: 'Environment', column: 'env_name', dataset: 'environments', isMultiple: true },
   // With two owners or tags chosen, what they share with others would count in part only.
   { name: 'owner', label: 'Owner', column: 'owner', dataset: 'owners', isMultiple: false },
   { name: 'tag', label: 'Tag', column: 'tag', dataset: 'tags', isMultiple: false },
   { name: 'schema', label: 'Schema', column: 'schema_name', dataset: 'schemas', isMultiple: true },
-];
+] as const;
+
+export type DashboardFilter = (typeof FILTERS)[number];
 
 /** The filter that a click on a value of this column sets. */
 export const filterOf = (column: ColumnName | undefined): DashboardFilter | undefined =>
@@ -29,6 +25,5 @@ export const filterOf = (column: ColumnName | undefined): DashboardFilter | unde
 export const filtersOf = ({ dataset }: Chart): readonly DashboardFilter[] =>
   FILTERS.filter(({ column }) => column in DATASETS[dataset].select);
 
-export function choicesSql({ column, dataset }: DashboardFilter, dialect: BiDialect): string {
-  return `select distinct ${column}\nfrom (\n${datasetSql(DATASETS[dataset], dialect)}\n) d\norder by 1`;
-}
+export const choicesSql = ({ column, dataset }: DashboardFilter, dialect: BiDialect): string =>
+  `select distinct ${column}\nfrom (\n${datasetSql(DATASETS[dataset], dialect)}\n) d\norder by 1`;
