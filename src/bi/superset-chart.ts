@@ -1,30 +1,15 @@
 import { capitalize } from '../core/capitalize.ts';
 import type { Chart } from './charts.ts';
-import { type BiMetricName, metricOf } from './dataset.ts';
+import { metricOf } from './dataset.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { isDayOf, LIMITS } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 export const FORMATS = { count: ',d', fraction: '.1%', hours: ',.1f' } as const;
 
-const NO_TIME = 'No filter';
-
 /** Today is the last of the days; Superset's own "Last 7 days" end yesterday. */
 const rangeOf = ({ days }: Chart): string =>
-  days === undefined ? NO_TIME : `DATEADD(DATETIME("today"), ${1 - days}, day) : now`;
-
-/** The filter of time on the dashboard replaces the range of the second one. */
-export function adhocFilters(chart: Chart): object[] {
-  const where = { expressionType: 'SQL', clause: 'WHERE', sqlExpression: chart.where };
-  const range = {
-    expressionType: 'SIMPLE',
-    clause: 'WHERE',
-    subject: chart.time,
-    operator: 'TEMPORAL_RANGE',
-    comparator: rangeOf(chart),
-  };
-  return [...(chart.where === undefined ? [] : [where]), ...(chart.time === null ? [] : [range])];
-}
+  days === undefined ? 'No filter' : `DATEADD(DATETIME("today"), ${1 - days}, day) : now`;
 
 /** What the chart asks for, as Superset's own pages ask. */
 export function queryOf(chart: Chart): object {
@@ -48,29 +33,40 @@ function axisColumn(name: ColumnName): object {
 
 const GRAIN = 'P1D';
 
-/** The type of a chart in Superset, and its settings without the filters. */
-export function drawing(chart: Chart): { readonly type: string; readonly params: object } {
-  if (chart.kind === 'value') return { type: 'big_number_total', params: bigNumber(chart) };
-  if (chart.kind === 'table') return { type: 'table', params: table(chart) };
-  if (chart.kind === 'bar') return { type: 'table', params: bars(chart) };
-  return { type: chart.kind === 'line' ? 'echarts_timeseries_line' : 'echarts_timeseries_bar', params: trend(chart) };
+/** The type of a chart in Superset, its settings and its filters. */
+export const formOf = (chart: Chart) => ({
+  ...FORMS[chart.kind](chart),
+  adhoc_filters: adhocFilters(chart),
+});
+
+const FORMS = { value: bigNumber, table, bar: bars, line: trend, columns: trend };
+
+/** The filter of time on the dashboard replaces the range of the second one. */
+function adhocFilters(chart: Chart): object[] {
+  const where = { expressionType: 'SQL', clause: 'WHERE', sqlExpression: chart.where };
+  const range = {
+    expressionType: 'SIMPLE',
+    clause: 'WHERE',
+    subject: chart.time,
+    operator: 'TEMPORAL_RANGE',
+    comparator: rangeOf(chart),
+  };
+  return [...(chart.where === undefined ? [] : [where]), ...(chart.time === null ? [] : [range])];
 }
 
-function bigNumber(chart: Chart): object {
+function bigNumber(chart: Chart) {
   const { metrics, subtitle = '', isBad } = chart;
+  const red = (column: string) => ({ operator: '>', targetValue: 0, column, colorScheme: STATUS_COLORS.FAIL });
   return {
+    viz_type: 'big_number_total',
     metric: metrics[0],
     subtitle,
     header_font_size: 0.5,
     subtitle_font_size: 0.15,
     y_axis_format: FORMATS[unitOf(chart)],
-    ...(isBad === undefined ? {} : { conditional_formatting: metrics.map(redAboveZero) }),
+    conditional_formatting: isBad && metrics.map((metric) => red(capitalize(metric))),
   };
 }
-
-const redAboveZero = (metric: BiMetricName): object => ({
-  ...{ operator: '>', targetValue: 0, column: capitalize(metric), colorScheme: STATUS_COLORS.FAIL },
-});
 
 /** The unit of a number, or of the axis of numbers. */
 const unitOf = ({ metrics }: Chart) => metrics.map((metric) => metricOf(metric).unit)[0] ?? 'count';
@@ -78,9 +74,13 @@ const unitOf = ({ metrics }: Chart) => metrics.map((metric) => metricOf(metric).
 /** Few have many environments. */
 export const isShortTable = ({ kind, dataset }: Chart): boolean => kind === 'table' && dataset === 'environments';
 
-function table(chart: Chart): object {
+function table(chart: Chart) {
   const { columns, key } = chart;
   const isShort = isShortTable(chart);
+  const colors = (column: ColumnName) =>
+    Object.entries(STATUS_COLORS).map(([status, colorScheme]) => ({
+      ...{ column, operator: 'begins with', targetValue: status, colorScheme },
+    }));
   return {
     ...rowsOf(chart),
     include_search: !isShort,
@@ -91,22 +91,18 @@ function table(chart: Chart): object {
       ...Object.fromEntries(columns.map((column) => [column, columnConfig(column)])),
       ...Object.fromEntries(key.map((column) => [column, { visible: false }])),
     },
-    conditional_formatting: columns.filter(isStatus).flatMap(statusColors),
+    conditional_formatting: columns.filter(isStatus).flatMap(colors),
   };
 }
 
 /** The rows of a table, sorted by the first of its order. */
-function rowsOf(chart: Chart): object {
+function rowsOf(chart: Chart) {
   const { columns, key, metrics, order } = chart;
-  const [first] = order;
-  const { name, isDescending } = first as NonNullable<typeof first>;
-  const extreme = {
-    expressionType: 'SQL',
-    sqlExpression: `${isDescending ? 'max' : 'min'}(${name})`,
-    label: 'order',
-    hasCustomLabel: true,
-  };
+  const [{ name, isDescending }] = order as readonly [Chart['order'][number]];
+  const sqlExpression = `${isDescending ? 'max' : 'min'}(${name})`;
+  const extreme = { expressionType: 'SQL', sqlExpression, label: 'order', hasCustomLabel: true };
   return {
+    viz_type: 'table',
     query_mode: 'aggregate',
     groupby: [...columns, ...key],
     metrics,
@@ -115,11 +111,6 @@ function rowsOf(chart: Chart): object {
     row_limit: limitOf(chart),
   };
 }
-
-const statusColors = (column: ColumnName): object[] =>
-  Object.entries(STATUS_COLORS).map(([status, colorScheme]) => ({
-    ...{ column, operator: 'begins with', targetValue: status, colorScheme },
-  }));
 
 /** In pixels: long texts are cut there and shown under the mouse, because they would leave no room for the rest. */
 const WIDTHS: Readonly<Partial<Record<ColumnName, number>>> = {
@@ -134,15 +125,12 @@ const WIDTHS: Readonly<Partial<Record<ColumnName, number>>> = {
 function columnConfig(name: ColumnName): object {
   const { type, unit } = COLUMNS[name];
   if (type === 'day') return { d3TimeFormat: '%Y-%m-%d' };
-  const width = WIDTHS[name];
-  return {
-    ...(unit === undefined ? {} : { d3NumberFormat: FORMATS[unit] }),
-    ...(width === undefined ? {} : { columnWidth: width, truncateLongCells: true }),
-  };
+  const columnWidth = WIDTHS[name];
+  return { d3NumberFormat: unit && FORMATS[unit], columnWidth, truncateLongCells: columnWidth && true };
 }
 
 /** A table whose numbers have bars. A click on Superset's own horizontal bars would filter by the number as a name. */
-function bars(chart: Chart): object {
+function bars(chart: Chart) {
   const names = chart.columns.map((name) => [name, { columnWidth: 150 }]);
   const numbers = chart.metrics.map((metric) => [metric, { d3NumberFormat: FORMATS[metricOf(metric).unit] }]);
   return {
@@ -153,11 +141,12 @@ function bars(chart: Chart): object {
   };
 }
 
-function trend(chart: Chart): object {
+function trend(chart: Chart) {
   const { kind, metrics } = chart;
   const [axis, ...series] = chart.columns;
   const unit = unitOf(chart);
   return {
+    viz_type: kind === 'line' ? 'echarts_timeseries_line' : 'echarts_timeseries_bar',
     x_axis: axis,
     time_grain_sqla: GRAIN,
     metrics,
@@ -166,6 +155,6 @@ function trend(chart: Chart): object {
     y_axis_format: FORMATS[unit],
     x_axis_time_format: '%d %b',
     ...(kind === 'line' ? { markerEnabled: true } : { stack: 'Stack' }),
-    ...(unit === 'fraction' ? { truncateYAxis: true, y_axis_bounds: [null, 1] } : {}),
+    ...(unit === 'fraction' && { truncateYAxis: true, y_axis_bounds: [null, 1] }),
   };
 }

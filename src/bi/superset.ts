@@ -4,13 +4,13 @@ import { strToU8, type Zippable, zipSync } from 'fflate';
 import { capitalize } from '../core/capitalize.ts';
 import { CHARTS, type Chart, metricsOver } from './charts.ts';
 import { type BiMetricName, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
-import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
+import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId } from './datasets.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
 import { DASHBOARD } from './layout.ts';
-import { adhocFilters, drawing, FORMATS, queryOf } from './superset-chart.ts';
-import { dashboardOf } from './superset-dashboard.ts';
+import { FORMATS, formOf, queryOf } from './superset-chart.ts';
+import { dashboardOf, type UuidOf } from './superset-dashboard.ts';
 import { type MirrorLocation, mirrorSchema, type ToolPlaces } from './tool-places.ts';
 
 const VERSION = '1.0.0';
@@ -59,11 +59,11 @@ function zip(files: Readonly<Record<string, object>>): Uint8Array {
 }
 
 function contents(mirror: MirrorLocation, dialect: BiDialect): Record<string, object> {
-  const uuid = (name: string): string => uuidOf(`${dialect.name}/${name}`);
-  const place = { schema: mirrorSchema(mirror), dialect, uuid };
+  const uuid: UuidOf = (name) => uuidOf(`${dialect.name}/${name}`);
+  const schema = mirrorSchema(mirror);
   const datasets = (Object.keys(DATASETS) as DatasetId[]).map((id) => [
     `datasets/obsync/${id}.yaml`,
-    supersetDataset(id, place),
+    supersetDataset(id, schema, dialect, uuid),
   ]);
   const charts = Object.entries(CHARTS).map(([id, chart]) => [`charts/${id}.yaml`, supersetChart(id, chart, uuid)]);
   return {
@@ -100,13 +100,7 @@ function uuidOf(name: string): string {
   return hash.toString('hex', 0, 16).replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-interface DatasetPlace {
-  readonly schema: string;
-  readonly dialect: BiDialect;
-  readonly uuid: (name: string) => string;
-}
-
-function supersetDataset(id: DatasetId, { schema, dialect, uuid }: DatasetPlace): object {
+function supersetDataset(id: DatasetId, schema: string, dialect: BiDialect, uuid: UuidOf): object {
   const dataset = DATASETS[id];
   const columns = Object.keys(dataset.select) as ColumnName[];
   return {
@@ -123,15 +117,16 @@ function supersetDataset(id: DatasetId, { schema, dialect, uuid }: DatasetPlace)
   };
 }
 
-const TYPES: Readonly<Record<BiDialect['name'], Readonly<Record<DatasetColumn['type'], string>>>> = {
+const NO_ZONE = 'TIMESTAMP WITHOUT TIME ZONE';
+const TYPES = {
   sqlite: { text: 'TEXT', integer: 'INTEGER', real: 'REAL', flag: 'BOOLEAN', time: 'DATETIME', day: 'DATETIME' },
   postgresql: {
     text: 'TEXT',
     integer: 'BIGINT',
     real: 'DOUBLE PRECISION',
     flag: 'BOOLEAN',
-    time: 'TIMESTAMP WITHOUT TIME ZONE',
-    day: 'TIMESTAMP WITHOUT TIME ZONE',
+    time: NO_ZONE,
+    day: NO_ZONE,
   },
 };
 
@@ -159,13 +154,12 @@ function datasetMetric(name: BiMetricName, dataset: Dataset): object {
   };
 }
 
-function supersetChart(id: string, chart: Chart, uuid: (name: string) => string): object {
-  const { type, params } = drawing(chart);
-  const form = { viz_type: type, ...params, adhoc_filters: adhocFilters(chart) };
+function supersetChart(id: string, chart: Chart, uuid: UuidOf): object {
+  const form = formOf(chart);
   return {
     slice_name: chart.title,
     description: chart.question,
-    viz_type: type,
+    viz_type: form.viz_type,
     params: form,
     query_context: JSON.stringify({
       // The import enters the dataset's number.
