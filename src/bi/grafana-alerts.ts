@@ -2,22 +2,6 @@ import { chart } from './charts.ts';
 import type { MirrorSource } from './grafana-source.ts';
 import { chartSql } from './query.ts';
 
-/** Rules over the SQL itself: alerting does not know the variables of a dashboard. */
-export function grafanaAlertRules(source: MirrorSource): object {
-  return {
-    apiVersion: 1,
-    groups: [
-      {
-        orgId: 1,
-        name: 'obsync',
-        folder: 'obsync',
-        interval: '5m',
-        rules: RULES.map((rule) => alertRule(rule, source)),
-      },
-    ],
-  };
-}
-
 /**
  * The only metric of a rule's rows is compared with `above`, in each environment; `noData` is what an answer without
  * rows means. The question is the summary of an alert. The templates use `.Labels`, since Grafana may take `$labels`
@@ -52,27 +36,26 @@ const RULES = [
   },
 ];
 
-function alertRule(rule: (typeof RULES)[number], source: MirrorSource): object {
-  const { id, rows, above, noData, severity, threshold } = rule;
-  const query = { refId: 'A', ...source.target(chartSql(rows, source.dialect, []), []) };
-  const condition = {
-    refId: 'B',
-    type: 'threshold',
-    expression: 'A',
-    conditions: [{ evaluator: { type: 'gt', params: [above] } }],
-  };
-  return {
-    uid: `obsync-${id}`,
-    title: rows.title,
-    condition: 'B',
-    data: [
-      { refId: 'A', relativeTimeRange: { from: 600, to: 0 }, datasourceUid: 'obsync', model: query },
-      { refId: 'B', datasourceUid: '__expr__', model: condition },
-    ],
-    noDataState: noData,
-    execErrState: 'Error',
-    for: '0s',
-    annotations: { summary: rows.question, threshold },
-    labels: { severity },
-  };
+/** Rules over the SQL itself: alerting does not know the variables of a dashboard. */
+export function alertRules({ target, dialect }: MirrorSource): object {
+  const rules = RULES.map(({ id, rows, above, noData, severity, threshold }) => {
+    const query = { refId: 'A', ...target(chartSql(rows, dialect, []), []) };
+    const conditions = [{ evaluator: { type: 'gt', params: [above] } }];
+    const condition = { refId: 'B', type: 'threshold', expression: 'A', conditions };
+    return {
+      uid: `obsync-${id}`,
+      title: rows.title,
+      condition: 'B',
+      data: [
+        { refId: 'A', relativeTimeRange: { from: 600, to: 0 }, datasourceUid: 'obsync', model: query },
+        { refId: 'B', datasourceUid: '__expr__', model: condition },
+      ],
+      noDataState: noData,
+      execErrState: 'Error',
+      for: '0s',
+      annotations: { summary: rows.question, threshold },
+      labels: { severity },
+    };
+  });
+  return { orgId: 1, name: 'obsync', folder: 'obsync', interval: '5m', rules };
 }

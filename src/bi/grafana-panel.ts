@@ -1,44 +1,35 @@
 import type { FieldConfigSource, Panel } from '@grafana/schema';
 import type { Chart } from './charts.ts';
 import { FILTERS, filterOf } from './filters.ts';
-import { type AnswerColumn, answerColumnsOf } from './query.ts';
+import { answerColumnsOf } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 /** Grafana substitutes the value. */
 export const variable = (name: string): string => `\${${name}}`;
 
+type Drawing = Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'>;
+
 /** The parts of a panel that depend on the kind of chart. */
-export function drawingOf(
-  chart: Chart,
-  dashboard: string,
-): Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'> {
-  if (chart.kind === 'value') {
-    const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
-    return {
-      type: 'stat',
-      options: { reduceOptions, graphMode: 'none', colorMode: 'value' },
-      fieldConfig: fields(chart, { thresholds: thresholds(chart.isBad === true) }),
-    };
-  }
-  if (chart.kind === 'table')
-    return {
-      type: 'table',
-      options: { showHeader: true },
-      fieldConfig: fields(chart, { custom: { filterable: true } }),
-    };
-  return chart.kind === 'bar' ? bars(chart, dashboard) : trend(chart);
+export function drawingOf(chart: Chart, dashboard: string): Drawing {
+  if (chart.kind === 'value') return number(chart);
+  if (chart.kind === 'bar') return bars(chart, dashboard);
+  if (chart.kind !== 'table') return trend(chart);
+  return { type: 'table', options: { showHeader: true }, fieldConfig: fields(chart, { custom: { filterable: true } }) };
 }
 
-/** Without thresholds of its own, a panel would be green below 80 and red from there on. */
-function thresholds(isBad: boolean): NonNullable<FieldConfigSource['defaults']['thresholds']> {
-  const base = { value: null, color: 'text' };
+function number(chart: Chart): Drawing {
+  const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
+  const above = chart.isBad ? [{ value: 1, color: STATUS_COLORS.FAIL }] : [];
+  // Without thresholds of its own, a panel would be green below 80 and red from there on.
+  const thresholds = { mode: 'absolute', steps: [{ value: null, color: 'text' }, ...above] };
   return {
-    mode: 'absolute',
-    steps: isBad ? [base, { value: 1, color: STATUS_COLORS.FAIL }] : [base],
-  } as ReturnType<typeof thresholds>;
+    type: 'stat',
+    options: { reduceOptions, graphMode: 'none', colorMode: 'value' },
+    fieldConfig: fields(chart, { thresholds } as FieldConfigSource['defaults']),
+  };
 }
 
-function bars(chart: Chart, dashboard: string): ReturnType<typeof drawingOf> {
+function bars(chart: Chart, dashboard: string): Drawing {
   const [axis] = chart.columns;
   const filter = filterOf(axis);
   const others = FILTERS.filter((each) => each !== filter).map(({ name }) => variable(`${name}:queryparam`));
@@ -47,66 +38,60 @@ function bars(chart: Chart, dashboard: string): ReturnType<typeof drawingOf> {
   return {
     type: 'barchart',
     options: { xField: axis, orientation: 'horizontal', showValue: 'always', legend: { showLegend: false } },
-    fieldConfig: fields(chart, filter === undefined ? {} : { links: [{ title: `Only this ${filter.name}`, url }] }),
+    fieldConfig: fields(chart, filter && { links: [{ title: `Only this ${filter.name}`, url }] }),
   };
 }
 
-function trend(chart: Chart): ReturnType<typeof drawingOf> {
-  const { kind, columns } = chart;
-  const [, series] = columns;
-  const style =
-    kind === 'columns'
+function trend(chart: Chart): Drawing {
+  const [, series] = chart.columns;
+  const custom =
+    chart.kind === 'columns'
       ? { drawStyle: 'bars', fillOpacity: 80, stacking: { mode: 'normal' } }
       : { drawStyle: 'line', showPoints: 'always', spanNulls: true };
-  const fieldConfig = fields(chart, {
-    custom: style,
-    ...(series === undefined ? {} : { displayName: variable(`__field.labels.${series}`) }),
-  });
+  const displayName = series && { displayName: variable(`__field.labels.${series}`) };
+  const { defaults, overrides } = fields(chart, { custom, ...displayName });
   return {
     type: 'timeseries',
     options: { legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] } },
-    fieldConfig:
-      series === 'worst_status'
-        ? { ...fieldConfig, overrides: [...fieldConfig.overrides, ...statusSeries()] }
-        : fieldConfig,
+    fieldConfig: { defaults, overrides: [...overrides, ...(series === 'worst_status' ? STATUS_SERIES : [])] },
     // One row per day and series becomes one line per series.
-    ...(series === undefined ? {} : { transformations: [{ id: 'prepareTimeSeries', options: { format: 'multi' } }] }),
+    ...(series && { transformations: [{ id: 'prepareTimeSeries', options: { format: 'multi' } }] }),
   };
 }
 
 const fixed = (fixedColor: string) => ({ id: 'color', value: { mode: 'fixed', fixedColor } });
 
 /** The name of a series ends with its label. */
-function statusSeries(): FieldConfigSource['overrides'] {
-  return Object.entries(STATUS_COLORS).map(([status, color]) => ({
-    matcher: { id: 'byRegexp', options: `/\\b${status}$/` },
-    properties: [fixed(color)],
-  }));
-}
-
-const UNITS = { fraction: 'percentunit', hours: 'h' } as const;
+const STATUS_SERIES = Object.entries(STATUS_COLORS).map(([status, color]) => ({
+  matcher: { id: 'byRegexp', options: `/\\b${status}$/` },
+  properties: [fixed(color)],
+}));
 
 /** How the columns of a chart's answer are named and shown. */
-function fields(chart: Chart, defaults: FieldConfigSource['defaults']): FieldConfigSource {
+function fields(chart: Chart, defaults: FieldConfigSource['defaults'] = {}): FieldConfigSource {
   const columns = answerColumnsOf(chart);
   const hasUrl = columns.some(({ name }) => name === 'url');
-  const overrides = columns.map((column) => ({
-    matcher: { id: 'byName', options: column.name },
+  const overrides = columns.map(({ name, label, unit }) => ({
+    matcher: { id: 'byName', options: name },
     properties: [
-      ...(defaults.displayName === undefined ? [{ id: 'displayName', value: column.label }] : []),
-      ...(column.unit === undefined
-        ? []
-        : [
-            { id: 'unit', value: UNITS[column.unit] },
-            { id: 'decimals', value: 1 },
-          ]),
-      ...(hasUrl && column.name === 'asset_name' ? [LINK] : []),
-      ...(column.name === 'url' ? [{ id: 'custom.hidden', value: true }] : []),
-      ...statusProperties(column),
+      ...(defaults.displayName === undefined ? [{ id: 'displayName', value: label }] : []),
+      ...(unit === undefined ? [] : UNITS[unit]),
+      ...(hasUrl && name === 'asset_name' ? [LINK] : []),
+      ...(name === 'url' ? [{ id: 'custom.hidden', value: true }] : []),
+      // A count of one status.
+      ...Object.entries(STATUS_COLORS).flatMap(([status, color]) => (status === label ? fixed(color) : [])),
+      ...(isStatus(name) ? STATUS_CELLS : []),
     ],
   }));
   return { defaults, overrides: overrides.filter(({ properties }) => properties.length > 0) };
 }
+
+const ONE_DECIMAL = { id: 'decimals', value: 1 };
+
+const UNITS = {
+  fraction: [{ id: 'unit', value: 'percentunit' }, ONE_DECIMAL],
+  hours: [{ id: 'unit', value: 'h' }, ONE_DECIMAL],
+};
 
 /** The address is complete, so Grafana must not encode it. */
 const LINK = {
@@ -114,16 +99,9 @@ const LINK = {
   value: [{ title: 'Open the asset', url: variable('__data.fields.url:raw'), targetBlank: true }],
 };
 
-/** The colours of a count of one status, and of a cell with a status. */
-function statusProperties({ name, label }: AnswerColumn): { readonly id: string; readonly value: unknown }[] {
-  const color = Object.entries(STATUS_COLORS).find(([status]) => status === label)?.[1];
-  if (color !== undefined) return [fixed(color)];
-  if (!isStatus(name)) return [];
-  const options = Object.fromEntries(
-    Object.entries(STATUS_COLORS).map(([status, each], index) => [status, { color: each, index }]),
-  );
-  return [
-    { id: 'mappings', value: [{ type: 'value', options }] },
-    { id: 'custom.cellOptions', value: { type: 'color-background', mode: 'basic' } },
-  ];
-}
+/** A cell with a status has its colour. */
+const STATUS_VALUES = Object.entries(STATUS_COLORS).map(([status, color], index) => [status, { color, index }]);
+const STATUS_CELLS = [
+  { id: 'mappings', value: [{ type: 'value', options: Object.fromEntries(STATUS_VALUES) }] },
+  { id: 'custom.cellOptions', value: { type: 'color-background', mode: 'basic' } },
+];

@@ -1,25 +1,37 @@
 import { pathToFileURL } from 'node:url';
-import type { BiDialect } from './dialect.ts';
-import type { MirrorLocation } from './tool-places.ts';
+import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
+import type { ToolPlaces } from './tool-places.ts';
 
-/** A Grafana data source plugin and how to query it. */
+/** A Grafana data source plugin, how it reaches the mirror and how to query it. */
 export interface MirrorSource {
   readonly plugin: string;
+  readonly connection: object;
   readonly dialect: BiDialect;
   /** The query object. */
-  readonly target: (sql: string, timeColumns: readonly string[]) => Readonly<Record<string, unknown>>;
+  readonly target: (sql: string, timeColumns: readonly string[]) => object;
 }
 
-/** How the plugin reaches the mirror. */
-export function dataSource(mirror: MirrorLocation): object {
-  if (mirror.kind === 'file') return { jsonData: { ...READ_ONLY, path: literal(pathToFileURL(mirror.path).pathname) } };
+export function sourceOf({ mirror, pageUrl }: ToolPlaces): MirrorSource {
+  if (mirror.kind === 'file')
+    return {
+      plugin: 'frser-sqlite-datasource',
+      connection: { jsonData: { ...READ_ONLY, path: literal(pathToFileURL(mirror.path).pathname) } },
+      // The data source parses RFC 3339 timestamps only, so days get a time.
+      dialect: { ...SQLITE, pageUrl, day: (day) => `${day} || 'T00:00:00Z'` },
+      target: (sql, timeColumns) => ({ queryType: 'table', queryText: sql, rawQueryText: sql, timeColumns }),
+    };
   const { host, username, pathname } = new URL(mirror.display);
   return {
-    url: literal(decodeURIComponent(host)),
-    user: literal(decodeURIComponent(username)),
-    // Grafana takes the values from its environment.
-    jsonData: { database: literal(decodeURIComponent(pathname.slice(1))), sslmode: '$PGSSLMODE' },
-    secureJsonData: { password: '$PGPASSWORD' },
+    plugin: 'grafana-postgresql-datasource',
+    connection: {
+      url: literal(decodeURIComponent(host)),
+      user: literal(decodeURIComponent(username)),
+      // Grafana takes the values from its environment.
+      jsonData: { database: literal(decodeURIComponent(pathname.slice(1))), sslmode: '$PGSSLMODE' },
+      secureJsonData: { password: '$PGPASSWORD' },
+    },
+    dialect: { ...postgresqlIn(mirror.schema), pageUrl },
+    target: (sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
   };
 }
 

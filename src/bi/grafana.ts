@@ -2,49 +2,33 @@ import { join } from 'node:path';
 import type { Dashboard, Panel, RowPanel, VariableModel } from '@grafana/schema';
 import { CHARTS, type Chart } from './charts.ts';
 import { COLUMNS } from './dataset-columns.ts';
-import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
+import type { BiDialect } from './dialect.ts';
 import { choicesSql, type DashboardFilter, FILTERS, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
-import { grafanaAlertRules } from './grafana-alerts.ts';
+import { alertRules } from './grafana-alerts.ts';
 import { drawingOf, variable } from './grafana-panel.ts';
-import { dataSource, literal, type MirrorSource } from './grafana-source.ts';
-import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
+import { literal, type MirrorSource, sourceOf } from './grafana-source.ts';
+import { type ChartHeights, type ChartPlace, type ChartSection, DASHBOARD, gridOf, TABS } from './layout.ts';
 import { answerColumnsOf, chartSql } from './query.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
-/** The data source parses RFC 3339 timestamps only, so days get a time. */
-const GRAFANA_SQLITE: BiDialect = { ...SQLITE, day: (day) => `${day} || 'T00:00:00Z'` };
-
-const SQLITE_SOURCE: MirrorSource = {
-  plugin: 'frser-sqlite-datasource',
-  dialect: GRAFANA_SQLITE,
-  target: (sql, timeColumns) => ({ queryType: 'table', queryText: sql, rawQueryText: sql, timeColumns }),
-};
-
-const postgresqlSource = (schema: string): MirrorSource => ({
-  plugin: 'grafana-postgresql-datasource',
-  dialect: postgresqlIn(schema),
-  target: (sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
-});
-
 /** A dashboard, and provisioning files for it, the data source and rules for alerts. */
-export function grafanaFiles({ mirror, pageUrl, to }: ToolPlaces): GeneratedFile[] {
-  const plain = mirror.kind === 'file' ? SQLITE_SOURCE : postgresqlSource(mirror.schema);
-  const source = { ...plain, dialect: { ...plain.dialect, pageUrl } };
+export function grafanaFiles(places: ToolPlaces): GeneratedFile[] {
+  const source = sourceOf(places);
+  const { plugin, connection } = source;
+  const provisioned = (what: string, parts: object): GeneratedFile =>
+    yamlFile(`provisioning/${what}/obsync.yaml`, { apiVersion: 1, ...parts });
   return [
     jsonFile('dashboards/obsync.json', dashboard(source)),
-    yamlFile('provisioning/datasources/obsync.yaml', {
-      apiVersion: 1,
-      datasources: [{ name: 'obsync', uid: 'obsync', type: source.plugin, access: 'proxy', ...dataSource(mirror) }],
+    provisioned('datasources', {
+      datasources: [{ name: 'obsync', uid: 'obsync', type: plugin, access: 'proxy', ...connection }],
     }),
-    yamlFile('provisioning/dashboards/obsync.yaml', {
-      apiVersion: 1,
-      providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(to, 'dashboards')) } }],
+    provisioned('dashboards', {
+      providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(places.to, 'dashboards')) } }],
     }),
-    yamlFile('provisioning/alerting/obsync.yaml', grafanaAlertRules(source)),
+    provisioned('alerting', { groups: [alertRules(source)] }),
   ];
 }
-
 function dashboard(source: MirrorSource): Dashboard {
   const { plugin, dialect } = source;
   return {
@@ -103,33 +87,30 @@ const HEIGHTS: ChartHeights = { value: 4, bar: 12, line: 9, columns: 9, table: 1
 
 /** The first page has a row per section; each further one is a single row that the reader opens. */
 function panels(source: MirrorSource): (Panel | RowPanel)[] {
-  const made: (Panel | RowPanel)[] = [];
-  let [y, id] = [0, 0];
-  const row = (title: string, within: Panel[] | null): RowPanel => ({
-    ...{ type: 'row', title, id: ++id, gridPos: { x: 0, y: y++, w: 24, h: 1 } },
-    ...{ collapsed: within !== null, panels: within ?? [] },
+  let [id, y] = [0, 0];
+  const row = (title: string, top: number, collapsed: boolean): RowPanel => ({
+    ...{ type: 'row', title, id: ++id, gridPos: { x: 0, y: top, w: 24, h: 1 }, collapsed, panels: [] },
   });
-  for (const [i, { title: page, sections }] of TABS.entries()) {
-    const within: Panel[] | null = i === 0 ? null : [];
-    if (within !== null) made.push(row(page, within));
-    for (const { title, rows } of sections) {
-      if (title !== null && within === null) made.push(row(title, null));
-      const places = placesOf(rows, HEIGHTS, y);
-      y = Math.max(y, below(places));
-      (within ?? made).push(...places.map((place) => panel(place, ++id, source)));
-    }
-  }
-  return made;
+  const drawn = (sections: readonly ChartSection[]): (Panel | RowPanel)[] => {
+    const items = gridOf(sections, HEIGHTS, y);
+    y = Math.max(...items.map((item) => item.y + item.h));
+    return items.map((item) => ('heading' in item ? row(item.heading, item.y, false) : panel(item, ++id, source)));
+  };
+  return TABS.flatMap(({ title, sections }, i) => {
+    if (i === 0) return drawn(sections);
+    const closed = row(title, y++, true);
+    return { ...closed, panels: drawn(sections) as Panel[] };
+  });
 }
 
 function panel(
-  { chart: chartId, ...gridPos }: GridPlace,
+  { chart: chartId, ...gridPos }: ChartPlace,
   id: number,
   { plugin, dialect, target }: MirrorSource,
 ): Panel {
   const chart: Chart = CHARTS[chartId];
   const datasource = { type: plugin, uid: variable('datasource') };
-  const times = answerColumnsOf(chart).flatMap(({ name, type }) => (type === 'time' || type === 'day' ? name : []));
+  const times = answerColumnsOf(chart).filter(({ type }) => type === 'time' || type === 'day');
   const sql = chartSql(chart, dialect, conditionsOf(chart, dialect));
   return {
     id,
@@ -137,7 +118,16 @@ function panel(
     description: chart.question,
     gridPos,
     datasource,
-    targets: [{ refId: 'A', datasource, ...target(sql, times) }],
+    targets: [
+      {
+        refId: 'A',
+        datasource,
+        ...target(
+          sql,
+          times.map(({ name }) => name),
+        ),
+      },
+    ],
     ...drawingOf(chart, `obsync-${dialect.name}`),
   };
 }

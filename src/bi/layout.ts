@@ -52,19 +52,25 @@ export const DASHBOARD = {
   description: 'Failing tests, trends, incidents, coverage and health, and how fresh the mirror is.',
 };
 
-/** The position of a chart in a grid of 24 columns. */
-export interface GridPlace {
-  readonly chart: ChartId;
-  readonly x: number;
-  readonly y: number;
-  readonly w: number;
-  readonly h: number;
-}
-
 export type ChartHeights = Readonly<Record<Chart['kind'], number>>;
 
+export type GridItem = ReturnType<typeof gridOf>[number];
+
+/** The sections of a page in a grid of 24 columns, from `y` on: headings of one row, with the charts below. */
+export function gridOf(sections: readonly ChartSection[], heights: ChartHeights, y = 0) {
+  let top = y;
+  return sections.flatMap(({ title, rows }) => {
+    const heading = title === null ? [] : [{ heading: title, x: 0, y: top, w: 24, h: 1 }];
+    const places = placesOf(rows, heights, top + heading.length);
+    top = Math.max(...places.map((place) => place.y + place.h));
+    return [...heading, ...places];
+  });
+}
+
+export type ChartPlace = ReturnType<typeof placesOf>[number];
+
 /** Places rows of charts below each other, from `y` on. All charts of a row are as high as the highest. */
-export function placesOf(rows: readonly ChartRow[], heights: ChartHeights, y: number): GridPlace[] {
+export function placesOf(rows: readonly ChartRow[], heights: ChartHeights, y: number) {
   let top = y;
   return rows.flatMap((row) => {
     const h = Math.max(...row.map(([chart]) => heights[CHARTS[chart].kind]));
@@ -78,6 +84,3 @@ export function placesOf(rows: readonly ChartRow[], heights: ChartHeights, y: nu
     return places;
   });
 }
-
-/** The row below all places. */
-export const below = (places: readonly GridPlace[]): number => Math.max(0, ...places.map(({ y, h }) => y + h));

@@ -1,9 +1,9 @@
 import { CHARTS, type Chart } from './charts.ts';
 import { COLUMNS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
-import { choicesSql, FILTERS, filterOf, filtersOf } from './filters.ts';
+import { choicesSql, type DashboardFilter, FILTERS, filterOf, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
-import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
+import { type ChartHeights, DASHBOARD, type GridItem, gridOf, TABS } from './layout.ts';
 import { type AnswerColumn, answerColumnsOf, chartSql } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
 import type { ToolPlaces } from './tool-places.ts';
@@ -31,7 +31,10 @@ export function metabaseFiles({ mirror, pageUrl, shipped }: ToolPlaces): Generat
         },
       })),
       parameters: PARAMETERS.map(({ name, label, type }) => ({ id: name, name: label, slug: name, type })),
-      tabs: TABS.map(({ title, sections }) => ({ name: title, places: placesIn(sections, dialects) })),
+      tabs: TABS.map(({ title, sections }) => ({
+        name: title,
+        places: gridOf(sections, HEIGHTS).map((item) => placeOf(item, dialects)),
+      })),
     }),
   ];
 }
@@ -52,29 +55,20 @@ const inEach = ({ sqlite, postgres }: BothDialects, write: (dialect: BiDialect) 
 
 const HEIGHTS: ChartHeights = { value: 3, bar: 9, line: 6, columns: 6, table: 8 };
 
-/** A heading per section, with its charts below. */
-function placesIn(sections: (typeof TABS)[number]['sections'], dialects: BothDialects): object[] {
-  let row = 0;
-  return sections.flatMap(({ title, rows }) => {
-    const heading = title === null ? [] : [{ heading: title, row, col: 0, size_x: 24, size_y: 1 }];
-    const places = placesOf(rows, HEIGHTS, row + heading.length);
-    row = below(places);
-    return [...heading, ...places.map((place) => placeOf(place, dialects))];
-  });
-}
-
-function placeOf({ chart: id, x, y, w, h }: GridPlace, dialects: BothDialects): object {
-  const chart = CHARTS[id];
+function placeOf(item: GridItem, dialects: BothDialects): object {
+  const place = { row: item.y, col: item.x, size_x: item.w, size_y: item.h };
+  if ('heading' in item) return { heading: item.heading, ...place };
+  const chart = CHARTS[item.chart];
   const filter = chart.kind === 'bar' ? filterOf(chart.columns[0]) : undefined;
   return {
-    ...{ row: y, col: x, size_x: w, size_y: h },
+    ...place,
     question: questionOf(chart, dialects),
-    visualization_settings: filter === undefined ? {} : { click_behavior: filteringBy(filter.name, filter.column) },
+    visualization_settings: filter === undefined ? {} : { click_behavior: filteringBy(filter) },
   };
 }
 
 /** A click on a bar sets the parameter. */
-function filteringBy(id: string, column: string): object {
+function filteringBy({ name: id, column }: DashboardFilter): object {
   const source = { type: 'column', id: column, name: column };
   return { type: 'crossfilter', parameterMapping: { [id]: { id, source, target: { type: 'parameter', id } } } };
 }
