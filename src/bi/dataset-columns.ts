@@ -1,3 +1,6 @@
+import { DIMENSIONS } from '../../schema/health.ts';
+import { capitalize } from '../core/capitalize.ts';
+
 /** How a column of a dataset is shown. */
 export interface DatasetColumn {
   readonly label: string;
@@ -10,6 +13,12 @@ const column =
   (shown: Pick<DatasetColumn, 'type' | 'unit'>) =>
   (label: string, description?: string): DatasetColumn => ({ ...shown, label, description });
 
+/** Columns whose label is their name. */
+const named = <Name extends string>(shown: ReturnType<typeof column>, ...names: readonly Name[]) => {
+  const columns = names.map((name) => [name, shown(capitalize(name.replaceAll('_', ' ')))]);
+  return Object.fromEntries(columns) as Readonly<Record<Name, DatasetColumn>>;
+};
+
 const text = column({ type: 'text' });
 const integer = column({ type: 'integer' });
 const time = column({ type: 'time' });
@@ -20,6 +29,11 @@ const hours = column({ type: 'real', unit: 'hours' });
 
 /** Columns have the same meaning in all datasets, so that a filter on one applies to every chart that has it. */
 export const COLUMNS = {
+  ...named(text, 'severity', 'status', 'worst_status', 'dimension', 'stream', 'mode', 'error', 'command'),
+  ...named(integer, 'days_since_update', 'requests', 'rows_written', 'rows_deleted', 'rows_rejected'),
+  ...named(score, 'score', ...DIMENSIONS),
+  ...named(day, 'day', 'history_since'),
+  ...named(time, 'missing_since'),
   env_name: text('Environment'),
   owner: text('Owner', 'One owner: a row is repeated for each of its owners, so count with the metrics.'),
   owner_count: integer('Number of owners'),
@@ -34,10 +48,7 @@ export const COLUMNS = {
   test_name: text('Test'),
   test_type: text('Type of test'),
   column_name: text('Column'),
-  severity: text('Severity'),
   tags: text('Tags', "All tags, separated by commas: the test's or, for an asset, its own."),
-  status: text('Status'),
-  worst_status: text('Worst status'),
   reason: text('Reason', 'The error text of the run or, without one, why it ended so.'),
   url: text('Link', 'The asset on the page of obsync or, without `--page-url`, a BI asset in its own platform.'),
   failure_count: integer('Failures'),
@@ -59,7 +70,6 @@ export const COLUMNS = {
   fail_count: integer('Failed runs'),
   error_count: integer('Runs with an error'),
   other_count: integer('Other runs', 'Skipped, without data, or of a status that obsync does not know.'),
-  day: day('Day'),
   downstream_name: text('Asset downstream'),
   downstream_kind: text('Kind of the asset downstream'),
   downstream_asset_id: text('Id of the asset downstream'),
@@ -67,42 +77,23 @@ export const COLUMNS = {
   column_count: integer('Columns'),
   tested_column_count: integer('Tested columns'),
   readers: integer('Direct readers', 'Assets that read from it directly.'),
-  days_since_update: integer('Days since update'),
   updated_at: time('Updated'),
-  dimension: text('Dimension'),
-  score: score('Score'),
   total: score('Total score'),
-  completeness: score('Completeness'),
-  uniqueness: score('Uniqueness'),
-  freshness: score('Freshness'),
-  validity: score('Validity'),
-  accuracy: score('Accuracy'),
-  consistency: score('Consistency'),
   complete_at: time('Mirrored up to'),
   hours_since_sync: hours(
     'Hours since sync',
     'Since the time up to which every stream is mirrored or, if one was never read to its end, since the first read.',
   ),
-  history_since: day('History since'),
   last_synced_at: time('Synced by the service'),
   last_sync_status: text('Its result'),
-  missing_since: time('Missing since'),
-  stream: text('Stream'),
   is_done: integer('Up to date'),
-  mode: text('Mode'),
-  error: text('Error'),
-  command: text('Command'),
   started_at: time('Started'),
   ended_at: time('Ended'),
-  requests: integer('Requests'),
-  rows_written: integer('Rows written'),
-  rows_deleted: integer('Rows deleted'),
-  rows_rejected: integer('Rows rejected'),
   seen_at: time('Seen'),
   env_id: text('Id of the environment'),
   asset_id: text('Id of the asset'),
   test_id: text('Id of the test'),
   sub_test_unique_id: text('Id of the sub-test'),
-} as const satisfies Readonly<Record<string, DatasetColumn>>;
+} satisfies Readonly<Record<string, DatasetColumn>>;
 
 export type ColumnName = keyof typeof COLUMNS;

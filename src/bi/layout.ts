@@ -1,7 +1,7 @@
 import { CHARTS, type Chart, type ChartId } from './charts.ts';
 
 /** Charts beside each other, each with its part of twelve columns. */
-export type ChartRow = readonly (readonly [chart: ChartId, width: number])[];
+type ChartRow = readonly (readonly [chart: ChartId, width: number])[];
 
 export interface ChartSection {
   readonly title: string | null;
