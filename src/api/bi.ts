@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import type { BiTool } from '../bi/tools.ts';
-import type { ToolFile } from '../bi/write-files.ts';
+import { type ToolFile, writeFiles } from '../bi/write-files.ts';
 import { closestName } from '../core/closest-name.ts';
 import type { MirrorAddress } from '../destination/stores.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -33,7 +33,7 @@ export interface BiReport {
 export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);
   const { to, semantic = false, pageUrl = null } = options;
-  const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
+  const { BI_FILES } = await import('../bi/tools.ts');
   const tool = findTool(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   if (semantic && tool !== 'dbt')

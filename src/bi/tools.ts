@@ -8,8 +8,6 @@ import { semanticFiles } from './semantic.ts';
 import { supersetFiles } from './superset.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
-export { writeFiles } from './write-files.ts';
-
 /** The generator of each tool's files, by its name on the command line. */
 export const BI_FILES = {
   dbt: ({ semantic }) => (semantic ? [...dbtFiles(), ...dbtSemanticFiles()] : dbtFiles()),

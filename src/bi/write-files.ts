@@ -19,7 +19,9 @@ export interface ToolFile {
  * @throws SyncError `usage` if another program's file has one of these names
  */
 export function writeFiles(to: string, made: readonly GeneratedFile[], files: FileOperations = NODE_FILES): ToolFile[] {
-  refuseNoFolder(to);
+  refuseNoParent(to, 'folder');
+  if (existsSync(to) && !statSync(to).isDirectory())
+    throw new SyncError('usage', `${to} is a file: name a folder with --to`);
   try {
     const wanted = made.map((file) => ({ ...file, isNew: isNew(to, file) }));
     const changed = wanted.filter(({ isNew }) => isNew);
@@ -31,12 +33,6 @@ export function writeFiles(to: string, made: readonly GeneratedFile[], files: Fi
     const message = `${to} cannot be written (${String(error.code)}): check the disk and its permissions, then run the command again`;
     throw new SyncError('run', message, { cause: error });
   }
-}
-
-function refuseNoFolder(to: string): void {
-  refuseNoParent(to, 'folder');
-  if (existsSync(to) && !statSync(to).isDirectory())
-    throw new SyncError('usage', `${to} is a file: name a folder with --to`);
 }
 
 /** Whether a file has to be written. @throws SyncError `usage` */
