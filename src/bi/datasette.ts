@@ -35,12 +35,12 @@ const FACETS = ['env_name', 'status', 'severity', 'owner', 'kind', 'worst_status
 
 function described({ description, columns, kind }: DescribedTable): object {
   const facets = columns.map(({ name }) => name).filter((name) => FACETS.includes(name));
-  const units = columns.flatMap(({ name }) => (unitOf(name) === undefined ? [] : [[name, unitOf(name)]]));
+  const units = columns.map(({ name }) => [name, unitOf(name)]).filter(([, unit]) => unit !== undefined);
   return {
     description,
     columns: Object.fromEntries(columns.map((column) => [column.name, column.description])),
-    ...(units.length === 0 ? {} : { units: Object.fromEntries(units) }),
-    ...(kind === 'table' || facets.length === 0 ? {} : { facets }),
+    units: units.length === 0 ? undefined : Object.fromEntries(units),
+    facets: kind === 'table' || facets.length === 0 ? undefined : facets,
   };
 }
 

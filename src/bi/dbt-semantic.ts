@@ -1,6 +1,5 @@
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
-import type { DescribedColumn } from '../../schema/table.ts';
 import { type GeneratedFile, NOTE, textFile, yamlFile } from './generated-file.ts';
 
 const ALL: readonly (readonly [name: string, metric: MetricDefinition])[] = Object.entries(METRICS).map(
@@ -32,7 +31,7 @@ export function dbtSemanticFiles(): GeneratedFile[] {
       },
     ],
     semantic_models: [environments(), ...views.map(semanticModel)],
-    metrics: ALL.flatMap(([name, metric]) => metricsOf(name, metric)),
+    metrics: ALL.map(([name, metric]) => metricOf(name, metric)),
   };
   return [...models, sqlFile(SPINE, DAYS), yamlFile('obsync_semantic.yml', yaml)];
 }
@@ -41,13 +40,9 @@ export function dbtSemanticFiles(): GeneratedFile[] {
 const DAYS = `select cast(g.day as date) as date_day
 from generate_series(cast('2020-01-01' as timestamp), cast(current_date as timestamp), interval '1 day') as g (day)`;
 
-function sqlFile(name: string, sql: string): GeneratedFile {
-  return textFile(`${name}.sql`, `-- ${NOTE}\n${sql}\n`);
-}
+const sqlFile = (name: string, sql: string): GeneratedFile => textFile(`${name}.sql`, `-- ${NOTE}\n${sql}\n`);
 
-function modelOf(view: string): string {
-  return `obsync_${view}`;
-}
+const modelOf = (view: string): string => `obsync_${view}`;
 
 function environments(): object {
   return {
@@ -68,17 +63,15 @@ function semanticModel(view: string): object {
     primary_entity: view,
     entities: [{ name: 'environment', type: 'foreign', expr: 'env_id' }],
     dimensions: [
-      ...columns.filter(({ kind }) => kind === 'text').map(categorical),
+      ...columns.flatMap(({ name, kind, description }) =>
+        kind === 'text' ? { name, type: 'categorical', description } : [],
+      ),
       ...[...new Set(metrics.map(([, metric]) => timeColumnOf(metric)))].map((column) => ({
         ...{ name: timeName(column), type: 'time', expr: column, type_params: { time_granularity: 'day' } },
       })),
     ],
     measures: metrics.flatMap(([name, metric]) => measuresOf(name, metric)),
   };
-}
-
-function categorical({ name, description }: DescribedColumn): object {
-  return { name, type: 'categorical', description };
 }
 
 const timeColumnOf = ({ time = NOW }: MetricDefinition): string => time;
@@ -96,16 +89,9 @@ function measuresOf(name: string, metric: MetricDefinition): object[] {
   ];
 }
 
-function metricsOf(name: string, { per, description }: MetricDefinition): object {
-  const params =
-    per === undefined
-      ? { measure: `${name}_measure` }
-      : { numerator: `${name}_numerator`, denominator: `${name}_denominator` };
-  return {
-    name,
-    label: name.replaceAll('_', ' '),
-    description,
-    type: per === undefined ? 'simple' : 'ratio',
-    type_params: params,
-  };
+function metricOf(name: string, { per, description }: MetricDefinition): object {
+  const metric = { name, label: name.replaceAll('_', ' '), description };
+  if (per === undefined) return { ...metric, type: 'simple', type_params: { measure: `${name}_measure` } };
+  const type_params = { numerator: `${name}_numerator`, denominator: `${name}_denominator` };
+  return { ...metric, type: 'ratio', type_params };
 }

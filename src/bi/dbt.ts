@@ -7,11 +7,7 @@ import { type GeneratedFile, yamlFile } from './generated-file.ts';
  * The columns with a closed list of values, as the dictionary documents them. All other columns may contain new values
  * that the service introduces.
  */
-export const ACCEPTED_VALUES: readonly (readonly [
-  tables: readonly string[],
-  column: string,
-  values: readonly string[],
-])[] = [
+export const ACCEPTED_VALUES: [tables: string[], column: string, values: string[]][] = [
   [['assets', 'columns', 'tests'], 'deletion', ['tombstone', 'absent']],
   [['live_assets', 'asset_tags', 'asset_owners', 'stale_assets'], 'kind', ['table', 'bi', 'semantic', 'etl', 'other']],
   [['test_incidents'], 'worst_status', ['ERROR', 'FAIL', 'WARN']],
@@ -21,8 +17,6 @@ export const ACCEPTED_VALUES: readonly (readonly [
   [['sync_stream_runs'], 'mode', ['scan', 'feed', 'snapshot', 'marked', 'window', 'none']],
   [['sync_stream_runs'], 'status', ['done', 'failed', 'denied', 'unavailable', 'held', 'waiting', 'stopped']],
 ];
-
-const FRESHNESS_VIEW = 'environment_freshness';
 
 const STATE = STATE_TABLES.map(descriptionOf);
 
@@ -63,8 +57,8 @@ function tableOf(table: DescribedTable): object {
   return {
     name,
     description,
-    ...(name === FRESHNESS_VIEW ? { config: FRESHNESS } : {}),
-    ...(key.length > 1 ? { data_tests: [{ unique: { arguments: { column_name: key.join(" || '/' || ") } } }] } : {}),
+    config: name === 'environment_freshness' ? FRESHNESS : undefined,
+    data_tests: key.length > 1 ? [{ unique: { arguments: { column_name: key.join(" || '/' || ") } } }] : undefined,
     columns: columns.map((column) => columnOf(name, key, column)),
   };
 }
@@ -83,5 +77,5 @@ function columnOf(table: string, key: readonly string[], { name, description }: 
     ...(key.length === 1 && key[0] === name ? ['unique'] : []),
     ...(values === undefined ? [] : [{ accepted_values: { arguments: { values } } }]),
   ];
-  return { name, description, ...(tests.length === 0 ? {} : { data_tests: tests }) };
+  return { name, description, data_tests: tests.length === 0 ? undefined : tests };
 }

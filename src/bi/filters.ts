@@ -1,6 +1,5 @@
 import type { Chart } from './charts.ts';
 import { datasetSql } from './dataset.ts';
-import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
 
@@ -18,9 +17,9 @@ export const FILTERS = [
 
 export type DashboardFilter = (typeof FILTERS)[number];
 
-/** The filter that a click on a value of this column sets. */
-export const filterOf = (column: ColumnName | undefined): DashboardFilter | undefined =>
-  FILTERS.find((each) => each.column === column);
+/** The filter that a click on a bar sets. */
+export const filterOf = ({ kind, columns }: Chart): DashboardFilter | undefined =>
+  kind === 'bar' ? FILTERS.find(({ column }) => column === columns[0]) : undefined;
 
 export const filtersOf = ({ dataset }: Chart): readonly DashboardFilter[] =>
   FILTERS.filter(({ column }) => column in DATASETS[dataset].select);

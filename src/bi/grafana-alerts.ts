@@ -37,7 +37,7 @@ const RULES = [
 ];
 
 /** Rules over the SQL itself: alerting does not know the variables of a dashboard. */
-export function alertRules({ target, dialect }: MirrorSource): object {
+export function grafanaAlertRules({ target, dialect }: MirrorSource): object {
   const rules = RULES.map(({ id, rows, above, noData, severity, threshold }) => {
     const query = { refId: 'A', ...target(chartSql(rows, dialect, []), []) };
     const conditions = [{ evaluator: { type: 'gt', params: [above] } }];

@@ -7,17 +7,17 @@ import { isStatus, STATUS_COLORS } from './status-colors.ts';
 /** Grafana substitutes the value. */
 export const variable = (name: string): string => `\${${name}}`;
 
-type Drawing = Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'>;
+type PanelDrawing = Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'>;
 
 /** The parts of a panel that depend on the kind of chart. */
-export function drawingOf(chart: Chart, dashboard: string): Drawing {
+export function drawingOf(chart: Chart, dashboard: string): PanelDrawing {
   if (chart.kind === 'value') return number(chart);
   if (chart.kind === 'bar') return bars(chart, dashboard);
   if (chart.kind !== 'table') return trend(chart);
   return { type: 'table', options: { showHeader: true }, fieldConfig: fields(chart, { custom: { filterable: true } }) };
 }
 
-function number(chart: Chart): Drawing {
+function number(chart: Chart): PanelDrawing {
   const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
   const above = chart.isBad ? [{ value: 1, color: STATUS_COLORS.FAIL }] : [];
   // Without thresholds of its own, a panel would be green below 80 and red from there on.
@@ -29,9 +29,9 @@ function number(chart: Chart): Drawing {
   };
 }
 
-function bars(chart: Chart, dashboard: string): Drawing {
+function bars(chart: Chart, dashboard: string): PanelDrawing {
   const [axis] = chart.columns;
-  const filter = filterOf(axis);
+  const filter = filterOf(chart);
   const others = FILTERS.filter((each) => each !== filter).map(({ name }) => variable(`${name}:queryparam`));
   const chosen = `var-${filter?.name}=${variable(`__data.fields.${axis}:percentencode`)}`;
   const url = `/d/${dashboard}?${[chosen, ...others, variable('__url_time_range')].join('&')}`;
@@ -42,7 +42,7 @@ function bars(chart: Chart, dashboard: string): Drawing {
   };
 }
 
-function trend(chart: Chart): Drawing {
+function trend(chart: Chart): PanelDrawing {
   const [, series] = chart.columns;
   const custom =
     chart.kind === 'columns'
@@ -99,8 +99,9 @@ const LINK = {
   value: [{ title: 'Open the asset', url: variable('__data.fields.url:raw'), targetBlank: true }],
 };
 
-/** A cell with a status has its colour. */
 const STATUS_VALUES = Object.entries(STATUS_COLORS).map(([status, color], index) => [status, { color, index }]);
+
+/** A cell with a status has its colour. */
 const STATUS_CELLS = [
   { id: 'mappings', value: [{ type: 'value', options: Object.fromEntries(STATUS_VALUES) }] },
   { id: 'custom.cellOptions', value: { type: 'color-background', mode: 'basic' } },

@@ -5,7 +5,7 @@ import { COLUMNS } from './dataset-columns.ts';
 import type { BiDialect } from './dialect.ts';
 import { choicesSql, type DashboardFilter, FILTERS, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
-import { alertRules } from './grafana-alerts.ts';
+import { grafanaAlertRules } from './grafana-alerts.ts';
 import { drawingOf, variable } from './grafana-panel.ts';
 import { literal, type MirrorSource, sourceOf } from './grafana-source.ts';
 import { type ChartHeights, type ChartPlace, type ChartSection, DASHBOARD, gridOf, TABS } from './layout.ts';
@@ -26,7 +26,7 @@ export function grafanaFiles(places: ToolPlaces): GeneratedFile[] {
     provisioned('dashboards', {
       providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(places.to, 'dashboards')) } }],
     }),
-    provisioned('alerting', { groups: [alertRules(source)] }),
+    provisioned('alerting', { groups: [grafanaAlertRules(source)] }),
   ];
 }
 function dashboard(source: MirrorSource): Dashboard {
@@ -103,14 +103,11 @@ function panels(source: MirrorSource): (Panel | RowPanel)[] {
   });
 }
 
-function panel(
-  { chart: chartId, ...gridPos }: ChartPlace,
-  id: number,
-  { plugin, dialect, target }: MirrorSource,
-): Panel {
+function panel({ chart: chartId, ...gridPos }: ChartPlace, id: number, source: MirrorSource): Panel {
+  const { plugin, dialect, target } = source;
   const chart: Chart = CHARTS[chartId];
   const datasource = { type: plugin, uid: variable('datasource') };
-  const times = answerColumnsOf(chart).filter(({ type }) => type === 'time' || type === 'day');
+  const times = answerColumnsOf(chart).flatMap(({ name, type }) => (type === 'time' || type === 'day' ? name : []));
   const sql = chartSql(chart, dialect, conditionsOf(chart, dialect));
   return {
     id,
@@ -118,16 +115,7 @@ function panel(
     description: chart.question,
     gridPos,
     datasource,
-    targets: [
-      {
-        refId: 'A',
-        datasource,
-        ...target(
-          sql,
-          times.map(({ name }) => name),
-        ),
-      },
-    ],
+    targets: [{ refId: 'A', datasource, ...target(sql, times) }],
     ...drawingOf(chart, `obsync-${dialect.name}`),
   };
 }

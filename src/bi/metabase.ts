@@ -59,11 +59,11 @@ function placeOf(item: GridItem, dialects: BothDialects): object {
   const place = { row: item.y, col: item.x, size_x: item.w, size_y: item.h };
   if ('heading' in item) return { heading: item.heading, ...place };
   const chart = CHARTS[item.chart];
-  const filter = chart.kind === 'bar' ? filterOf(chart.columns[0]) : undefined;
+  const filter = filterOf(chart);
   return {
     ...place,
     question: questionOf(chart, dialects),
-    visualization_settings: filter === undefined ? {} : { click_behavior: filteringBy(filter) },
+    visualization_settings: { click_behavior: filter && filteringBy(filter) },
   };
 }
 
@@ -118,8 +118,7 @@ function settingsOf(chart: Chart): object {
 }
 
 function drawingSettings(chart: Chart, columns: readonly string[]): object {
-  if (chart.kind === 'value')
-    return { 'scalar.field': columns[0], ...(chart.isBad === true ? { 'scalar.segments': [ABOVE_ZERO] } : {}) };
+  if (chart.kind === 'value') return { 'scalar.field': columns[0], 'scalar.segments': chart.isBad && [ABOVE_ZERO] };
   if (chart.kind === 'table') return { 'table.column_formatting': columns.filter(isStatus).flatMap(statusRules) };
   return {
     'graph.dimensions': chart.columns,
@@ -152,8 +151,8 @@ const DRAWING_SETTINGS = {
 function columnSetting({ name, label, unit }: AnswerColumn): object {
   return {
     column_title: label,
-    ...(unit === 'fraction' ? { number_style: 'percent', decimals: 1 } : {}),
-    ...(unit === 'hours' ? { suffix: ' h', decimals: 1 } : {}),
-    ...(name === 'url' ? { view_as: 'link', link_text: 'Open' } : {}),
+    ...(unit === 'fraction' && { number_style: 'percent', decimals: 1 }),
+    ...(unit === 'hours' && { suffix: ' h', decimals: 1 }),
+    ...(name === 'url' && { view_as: 'link', link_text: 'Open' }),
   };
 }

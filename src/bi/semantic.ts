@@ -7,13 +7,6 @@ import { mirrorSchema, type ToolPlaces } from './tool-places.ts';
 /** The version of the Apache Ossie format, formerly Open Semantic Interchange. */
 const VERSION = '0.2.0.dev0';
 
-/** Which live view an id refers to that the dictionary describes as `assets.id` and the like. */
-const TARGETS: Readonly<Record<string, string>> = {
-  environments: 'environments',
-  assets: 'live_assets',
-  tests: 'live_tests',
-};
-
 const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
 
 /** The views and environments, their relationships, and the metrics. */
@@ -40,7 +33,7 @@ function datasetOf({ name, key, description, columns }: DescribedTable, schema: 
   return {
     name,
     source: `${schema}.${name}`,
-    ...(key.length === 0 ? {} : { primary_key: key }),
+    primary_key: key.length === 0 ? undefined : key,
     description,
     fields: columns.map(fieldOf),
   };
@@ -48,18 +41,17 @@ function datasetOf({ name, key, description, columns }: DescribedTable, schema: 
 
 function fieldOf({ name, kind, description }: DescribedColumn): object {
   const isNumber = kind === 'integer' || kind === 'real';
-  const dimension = { is_time: kind === 'time' || kind === 'day' };
-  return { name, expression: expressionOf(name), ...(isNumber ? {} : { dimension }), description };
+  const dimension = isNumber ? undefined : { is_time: kind === 'time' || kind === 'day' };
+  return { name, expression: expressionOf(name), dimension, description };
 }
 
-function expressionOf(expression: string): object {
-  return { dialects: [{ dialect: 'ANSI_SQL', expression }] };
-}
+const expressionOf = (expression: string): object => ({ dialects: [{ dialect: 'ANSI_SQL', expression }] });
 
 function relationshipsOf(table: DescribedTable): object[] {
   return table.columns.flatMap(({ name, description }) => {
-    const [, named = ''] = /^the \w+, `(\w+)\.id`$/.exec(description) ?? [];
-    const target = SHOWN.find((each) => each.name === TARGETS[named]);
+    // An id that the dictionary describes as `assets.id` and the like refers to a live row.
+    const [, named] = /^the \w+, `(\w+)\.id`$/.exec(description) ?? [];
+    const target = SHOWN.find((each) => each.name === named || each.name === `live_${named}`);
     if (target === undefined) return [];
     const columns = name === 'env_id' ? [name] : ['env_id', name];
     return [
