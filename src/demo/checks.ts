@@ -1,7 +1,7 @@
 import type { tests } from '../../schema/data-tests.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import { DOMAINS } from './domains.ts';
-import { type SampleAsset, type SampleEstate, syncedMs } from './estate.ts';
+import { type AssetRow, type SampleAsset, type SampleEstate, syncedMs } from './estate.ts';
 
 export type TestRow = typeof tests.$inferInsert;
 
@@ -39,11 +39,11 @@ function testsOf(estate: SampleEstate, asset: SampleAsset): TestRow[] {
 }
 
 function martTests(estate: SampleEstate, asset: SampleAsset): TestRow[] {
-  const foreign = asset.columns.find(({ row }) => row.name?.endsWith('_id'))?.row.name;
-  const status = asset.columns.find(({ row }) => row.name === 'status')?.row.name;
+  const names = asset.columns.flatMap(({ row }) => row.name ?? []);
+  const foreign = names.find((name) => name.endsWith('_id'));
   return [
     ...(foreign ? [dbtTest(estate, asset, 'relationships', foreign)] : []),
-    ...(status ? [dbtTest(estate, asset, 'accepted_values', status)] : []),
+    ...(names.includes('status') ? [dbtTest(estate, asset, 'accepted_values', 'status')] : []),
     monitor(estate, asset, 'volume'),
   ];
 }
@@ -52,14 +52,13 @@ export function dbtTest(estate: SampleEstate, { asset }: SampleAsset, type: stri
   const { random } = estate;
   const name = `${type}_${asset.name}_${column}`;
   return {
-    ...common(estate, asset.id, type),
+    ...common(estate, asset, type),
     ...DBT,
     id: `test.jaffle_shop.${name}.${random.hex(10)}`,
     name,
     column_name: column,
     severity: random.chance(0.8) ? 'ERROR' : 'WARNING',
     config: JSON.stringify(configOf(type, column, asset.path ?? '')),
-    owners: asset.owners ?? '[]',
     tags: asset.tags ?? '[]',
     path: asset.path ?? null,
   };
@@ -67,37 +66,27 @@ export function dbtTest(estate: SampleEstate, { asset }: SampleAsset, type: stri
 
 function monitor(estate: SampleEstate, { asset }: SampleAsset, type: string): TestRow {
   return {
-    ...common(estate, asset.id, type),
+    ...common(estate, asset, type),
     ...HOSTED,
     id: `monitor/${type}/${asset.id}`,
     name: `${type} of ${asset.schema_name}.${asset.name}`,
     severity: 'ERROR',
     config: JSON.stringify({ sensitivity: 'medium', schedule: '0 5 * * *' }),
-    owners: asset.owners ?? '[]',
     tags: '[]',
     description: `Watches the ${type} of ${asset.name}`,
   };
 }
 
-function common(estate: SampleEstate, asset_id: string, definition_type: string) {
-  const { env, random } = estate;
-  const synced_at = instantOfMs(syncedMs(estate));
-  const disabled = random.chance(0.04) ? 1 : 0;
-  return {
-    env_id: env,
-    asset_id,
-    definition_type,
-    disabled,
-    synced_at,
-    updated_at: synced_at,
-    mirrored_at: synced_at,
-  };
+function common(estate: SampleEstate, { id, owners }: AssetRow, definition_type: string) {
+  const at = instantOfMs(syncedMs(estate));
+  const disabled = estate.random.chance(0.04) ? 1 : 0;
+  const test = { env_id: estate.env, asset_id: id, definition_type, disabled, owners: owners ?? '[]' };
+  return { ...test, synced_at: at, updated_at: at, mirrored_at: at };
 }
 
 function configOf(type: string, column: string, path: string): object {
-  if (type === 'accepted_values') {
+  if (type === 'accepted_values')
     return { values: DOMAINS.find(({ name }) => path.endsWith(`/${name}`))?.statuses ?? [] };
-  }
   if (type === 'relationships') return { to: `ref('dim_${column.replace(/_id$/, 's')}')`, field: column };
   return { where: null, store_failures: type === 'unique' };
 }

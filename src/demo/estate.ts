@@ -1,4 +1,4 @@
-import type { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
+import type { assets, columns } from '../../schema/assets.ts';
 import { DAY_MS, HOUR_MS } from '../core/time/duration.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import type { SampleDomain } from './domains.ts';
@@ -6,8 +6,6 @@ import type { SeededRandom } from './random.ts';
 
 export type AssetRow = typeof assets.$inferInsert;
 export type ColumnRow = typeof columns.$inferInsert;
-type AssetEdge = typeof assetLineage.$inferInsert;
-type ColumnEdge = typeof columnLineage.$inferInsert;
 
 const PASS_EVERY_MS = 6 * HOUR_MS;
 
@@ -67,12 +65,11 @@ export function addNode(
 ): SampleAsset {
   const times = timesOf(estate);
   const { synced_at } = times;
-  const own = { env_id: estate.env, mirrored_at: synced_at };
-  const asset = { ...plan, ...times, ...own, owners: JSON.stringify(plan.owners), tags: JSON.stringify(plan.tags) };
+  const own = { env_id: estate.env, synced_at, mirrored_at: synced_at };
   const node = {
-    asset,
+    asset: { ...plan, ...times, ...own, owners: JSON.stringify(plan.owners), tags: JSON.stringify(plan.tags) },
     columns: columns.map(({ name, type, from }) => ({
-      row: { ...own, id: `${plan.id}.${name}`, asset_id: plan.id, name, data_type: type, synced_at },
+      row: { ...own, id: `${plan.id}.${name}`, asset_id: plan.id, name, data_type: type },
       from,
     })),
     from,
@@ -82,9 +79,8 @@ export function addNode(
 }
 
 /** When the service synced an object. Objects of one sync share their `synced_at`. */
-export function syncedMs({ random, latestMs, syncs }: SampleEstate): number {
-  return latestMs - random.whole(syncs) * PASS_EVERY_MS;
-}
+export const syncedMs = ({ random, latestMs, syncs }: SampleEstate): number =>
+  latestMs - random.whole(syncs) * PASS_EVERY_MS;
 
 function timesOf(estate: SampleEstate) {
   const { random } = estate;
@@ -95,19 +91,4 @@ function timesOf(estate: SampleEstate) {
     updated_at: instantOfMs(updatedMs),
     created_at: instantOfMs(updatedMs - (30 + random.whole(900)) * DAY_MS),
   };
-}
-
-export function assetEdges({ env, nowMs, nodes }: SampleEstate): AssetEdge[] {
-  const own = { env_id: env, mirrored_at: instantOfMs(nowMs) };
-  return nodes.flatMap(({ asset, from }) =>
-    from.map((source) => ({ ...own, upstream_asset_id: source.asset.id, downstream_asset_id: asset.id })),
-  );
-}
-
-export function columnEdges({ env, nowMs, nodes }: SampleEstate): ColumnEdge[] {
-  const own = { env_id: env, mirrored_at: instantOfMs(nowMs) };
-  const columns = nodes.flatMap((node) => node.columns);
-  return columns.flatMap(({ row, from }) =>
-    from.map((source) => ({ ...own, upstream_column_id: source.row.id, downstream_column_id: row.id })),
-  );
 }

@@ -2,7 +2,8 @@ import type Database from 'better-sqlite3';
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
-import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
+import { instantOfMs } from '../core/time/instant.ts';
+import type { SampleEstate } from './estate.ts';
 
 /** Inserts rows. Fields that a row leaves out get the column's default or NULL. */
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
@@ -25,11 +26,19 @@ export function insertInto(connection: Database.Database): InsertRows {
   };
 }
 
-export function insertEstate(rows: InsertRows, estate: SampleEstate): void {
-  const assetRows = estate.nodes.map(({ asset }) => asset);
-  const columnRows = estate.nodes.flatMap((node) => node.columns.map(({ row }) => row));
-  rows(assets, assetRows);
-  rows(columns, columnRows);
-  rows(assetLineage, assetEdges(estate));
-  rows(columnLineage, columnEdges(estate));
+export function insertEstate(insert: InsertRows, { env, nowMs, nodes }: SampleEstate): void {
+  const own = { env_id: env, mirrored_at: instantOfMs(nowMs) };
+  const inNodes = nodes.flatMap((node) => node.columns);
+  const assetEdges = nodes.flatMap(({ asset, from }) =>
+    from.map((source) => ({ ...own, upstream_asset_id: source.asset.id, downstream_asset_id: asset.id })),
+  );
+  const columnEdges = inNodes.flatMap(({ row, from }) =>
+    from.map((source) => ({ ...own, upstream_column_id: source.row.id, downstream_column_id: row.id })),
+  );
+  const assetRows = nodes.map(({ asset }) => asset);
+  const columnRows = inNodes.map(({ row }) => row);
+  insert(assets, assetRows);
+  insert(columns, columnRows);
+  insert(assetLineage, assetEdges);
+  insert(columnLineage, columnEdges);
 }

@@ -19,19 +19,14 @@ export function rewireColumns(scene: SampleScene, count: number): number {
     .all(env) as SampleEdge[];
   const byDownstream = new Map(edges.map((edge) => [edge.downstream_column_id, edge]));
   const rewired = random.some([...byDownstream.values()], count);
+  const cutOff = connection.prepare('delete from column_lineage where env_id = ? and downstream_column_id = ?');
   const touch = connection.prepare('update columns set synced_at = ?, mirrored_at = ? where env_id = ? and id = ?');
   rewired.forEach((edge, i) => {
-    if (i === 0) cutOff(scene, edge);
+    if (i === 0) cutOff.run(env, edge.downstream_column_id);
     else swap(scene, edge);
     touch.run(now, now, env, edge.downstream_column_id);
   });
   return rewired.length;
-}
-
-function cutOff({ connection, env }: SampleScene, { downstream_column_id }: SampleEdge): void {
-  connection
-    .prepare('delete from column_lineage where env_id = ? and downstream_column_id = ?')
-    .run(env, downstream_column_id);
 }
 
 function swap({ connection, random, env, now }: SampleScene, edge: SampleEdge): void {

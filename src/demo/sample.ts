@@ -37,32 +37,29 @@ const BASE_URL = 'https://sample.test';
 /** Fills an empty mirror file with two environments of a shop's warehouse: the sample source of `obsync demo`. */
 export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOptions): void {
   const insert = insertInto(connection);
+  const mirrored_at = instantOfMs(nowMs);
   connection.transaction(() => {
     insert(mirror, [{ id: 1, base_url: BASE_URL }]);
-    PLACES.forEach((place, i) => {
+    PLACES.forEach(({ id, name, cron, platform, domains }, i) => {
       const estate: SampleEstate = {
-        env: place.id,
+        env: id,
         random: randomOf(seed * 31 + i),
         nowMs,
         latestMs: nowMs - QUIET_MS,
         syncs: SYNCS,
         nodes: [],
       };
-      insert(mirrorEnvironments, [{ env_id: place.id, mirrored_at: instantOfMs(nowMs), last_mark: 0 }]);
-      insert(environments, [environmentRow(place, estate)]);
-      for (const domain of DOMAINS.slice(0, place.domains)) {
-        const within = { ...estate, domain, platform: place.platform };
+      insert(mirrorEnvironments, [{ env_id: id, mirrored_at, last_mark: 0 }]);
+      const synced = { last_sync_status: 'success', last_synced_at: instantOfMs(estate.latestMs) };
+      insert(environments, [{ id, name, cron, warehouse_type: platform, ...synced, mirrored_at }]);
+      for (const domain of DOMAINS.slice(0, domains)) {
+        const within = { ...estate, domain, platform };
         buildDashboards(within, buildDomain(within));
       }
       insertEstate(insert, estate);
       insertTests(insert, estate, buildTests(estate));
     });
   })();
-}
-
-function environmentRow({ id, name, cron, platform }: (typeof PLACES)[number], { latestMs, nowMs }: SampleEstate) {
-  const synced = { last_sync_status: 'success', last_synced_at: instantOfMs(latestMs) };
-  return { id, name, cron, warehouse_type: platform, ...synced, mirrored_at: instantOfMs(nowMs) };
 }
 
 function insertTests(insert: InsertRows, estate: SampleEstate, rows: readonly TestRow[]): void {

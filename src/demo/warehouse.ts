@@ -9,10 +9,7 @@ import {
 import { ENTITY_NOTES, GRAINS } from './vocabulary.ts';
 
 /** The tables of a domain that dashboards are built on. */
-export interface DomainMarts {
-  readonly facts: readonly SampleAsset[];
-  readonly reports: readonly SampleAsset[];
-}
+export type DomainMarts = ReturnType<typeof buildDomain>;
 
 interface WarehouseLayer {
   /** The schema, and the folder of the models. */
@@ -30,7 +27,7 @@ const LAYERS: Readonly<Record<string, WarehouseLayer>> = {
 };
 
 /** Builds a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
-export function buildDomain(estate: SampleDomainEstate): DomainMarts {
+export function buildDomain(estate: SampleDomainEstate) {
   const { systems, entities } = estate.domain;
   const connectors = systems.map((system) => addConnector(estate, system));
   const unions = entities.map((entity) => {
