@@ -1,5 +1,4 @@
-import { COMMAND_OPTIONS } from '../settings/command-options.ts';
-import { OPTIONS, REQUEST_OPTIONS, RETENTION_OPTIONS } from '../settings/option-table.ts';
+import { COMMAND_OPTIONS, OPTIONS, REQUEST_OPTIONS, RETENTION_OPTIONS } from '../settings/option-table.ts';
 import type { CliCommand } from './command.ts';
 
 export const ALL_OPTIONS = { ...OPTIONS, ...COMMAND_OPTIONS };

@@ -1,8 +1,22 @@
 import { didYouMean } from '../core/closest-name.ts';
 import { SyncError } from '../core/errors.ts';
-import { LIBRARY_OPTIONS } from './command-options.ts';
 import { OptionError } from './option-error.ts';
 import { OPTIONS, type OptionEntry } from './option-table.ts';
+
+/** The options that only the library has, with their types. */
+export const LIBRARY_OPTIONS = {
+  token: 'string',
+  tokenFrom: 'string',
+  shareQuota: 'boolean',
+  signal: 'signal',
+  onProgress: 'function',
+  name: 'string',
+  tool: 'string',
+  logger: 'object',
+  sql: 'string',
+  parameters: 'object',
+  bigints: 'boolean',
+} as const;
 
 type OptionType = OptionEntry['type'] | (typeof LIBRARY_OPTIONS)[keyof typeof LIBRARY_OPTIONS];
 

@@ -32,7 +32,7 @@ export function requireText(name: string, given: unknown, refusal: string): stri
 
 /** A number in the option's range, or its default. @throws OptionError */
 export function readNumber(name: NumberOption, given: unknown): number {
-  const { default: defaultValue, range }: { default?: number | string; range: NumberRange } = OPTIONS[name];
+  const { default: defaultValue, range }: { default: number | string | undefined; range: NumberRange } = OPTIONS[name];
   const { min, max = Number.MAX_SAFE_INTEGER, whole = true } = range;
   const value = Number(given ?? defaultValue);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;

@@ -28,7 +28,7 @@ import {
   type VerifyReport,
   verify,
 } from '../../src/index.ts';
-import type { LIBRARY_OPTIONS } from '../../src/settings/command-options.ts';
+import type { LIBRARY_OPTIONS } from '../../src/settings/check-options.ts';
 import type { OPTIONS } from '../../src/settings/option-table.ts';
 import { clock, syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
