@@ -1,49 +1,14 @@
 export type { AccountOptions } from './api/account-settings.ts';
-export {
-  type AccountListReport,
-  type AccountReport,
-  type AccountTestReport,
-  type AddAccountOptions,
-  addAccount,
-  type ListedAccount,
-  listAccounts,
-  type NamedAccountOptions,
-  type RemoveAccountOptions,
-  removeAccount,
-  type TestedEnvironment,
-  testAccount,
-} from './api/accounts.ts';
-export {
-  type AlertListReport,
-  type AlertTestReport,
-  openAlerts,
-  type SnoozeOptions,
-  type SnoozeReport,
-  snoozeAlert,
-  type TestAlertsOptions,
-  testAlerts,
-} from './api/alerts.ts';
-export {
-  type AccountEnvironmentStatus,
-  type AccountStatus,
-  type AllStatusReport,
-  statusOfAll,
-  type WorkerStatus,
-} from './api/all-status.ts';
+export * from './api/accounts.ts';
+export * from './api/alerts.ts';
+export * from './api/all-status.ts';
 export { type BackupOptions, backup } from './api/backup.ts';
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
 export { type CompactOptions, type CompactReport, compact } from './api/compact.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
-export { type CopyOptions, copy, type FollowOptions, followMirror } from './api/copy.ts';
-export {
-  type ColumnDescription,
-  type DescribeOptions,
-  describe,
-  type MetricDescription,
-  type MirrorDescription,
-  type TableDescription,
-} from './api/describe.ts';
-export { type CheckReport, type DoctorEvent, type DoctorOptions, type DoctorReport, doctor } from './api/doctor.ts';
+export * from './api/copy.ts';
+export * from './api/describe.ts';
+export * from './api/doctor.ts';
 export { type ExportOptions, exportMirror } from './api/export.ts';
 export type { ExportEvent, ExportReport } from './api/export-mirror.ts';
 export { type MigrateOptions, type MigrateReport, migrate } from './api/migrate.ts';
