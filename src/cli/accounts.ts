@@ -17,16 +17,17 @@ import { printingCommand } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { secondText } from './words.ts';
 
-const add = printingCommand(addFrom, (report) => {
-  const { account, schema, replaced } = report;
-  const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
-  return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
-});
-
-async function addFrom(args: CommandArguments) {
-  const { drop: _, ...options } = libraryOptions<AddAccountOptions & { drop: unknown }>(args);
-  return addAccount({ ...options, name: nameIn(args) });
-}
+const add = printingCommand(
+  (args) => {
+    const { drop: _, ...options } = libraryOptions<AddAccountOptions & { drop: unknown }>(args);
+    return addAccount({ ...options, name: nameIn(args) });
+  },
+  (report) => {
+    const { account, schema, replaced } = report;
+    const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
+    return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
+  },
+);
 
 function aboutToken({ token_env, token_file }: AccountReport): string[] {
   if (token_file !== null) return [`each worker reads its token from ${token_file} on its own host`];
@@ -61,9 +62,7 @@ const test = printingCommand(
 export const accountsCommand = commandOfActions('accounts', { add, list, remove, test });
 
 /** The library reports a missing name. */
-function nameIn(args: CommandArguments): string {
-  return args['account'] as string;
-}
+const nameIn = (args: CommandArguments) => args['account'] as string;
 
 function renderAccounts(all: readonly ListedAccount[], width: number | null): string {
   const failed = all.filter(({ error }) => error !== null);
@@ -75,15 +74,11 @@ function renderAccounts(all: readonly ListedAccount[], width: number | null): st
 const COLUMNS: readonly FittingColumn<ListedAccount>[] = [
   { head: 'account', cell: ({ account }) => account },
   { head: 'service', cell: ({ base_url }) => base_url },
-  { head: 'token in', cell: tokenPlaceOf, spare: 2 },
+  { head: 'token in', cell: ({ token_env, token_file }) => token_env ?? token_file ?? '', spare: 2 },
   { head: 'schema', cell: ({ schema }) => schema },
   { head: 'cron', cell: ({ cron }) => cron ?? 'of each environment', spare: 1 },
   { head: 'environments', cell: ({ environments }) => environments ?? 'not listed yet' },
 ];
-
-function tokenPlaceOf({ token_env, token_file }: AccountReport): string {
-  return token_env ?? token_file ?? '';
-}
 
 function renderTest({ account, base_url, environments, unknown }: AccountTestReport, width: number | null): string {
   return [

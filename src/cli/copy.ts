@@ -3,25 +3,22 @@ import { type CopyOptions, copy, type FollowOptions, followMirror } from '../api
 import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { CopyReport } from '../destination/copy-mirror.ts';
-import { type CommandAction, type CommandArguments, logSettings } from './command.ts';
+import { type CommandArguments, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
-import { untilSignal } from './signals.ts';
+import { printingCommand } from './print-report.ts';
+import { type StopRequest, untilSignal } from './signals.ts';
 
-export const copyCommand: CommandAction = async (args, io) => {
-  const log = await io.log(logSettings(args));
-  io.limitHeap();
-  return untilSignal(args, io, 'a long write: nothing was copied', async ({ signal }) => {
+export const copyCommand = untilSignal(
+  'a long write: nothing was copied',
+  printingCommand(async (args, io, { signal }: StopRequest) => {
+    const log = await io.log(logSettings(args));
+    io.limitHeap();
     if (args['follow'] === true) return followTo(args, log, signal);
-    const report = await copy({
-      ...libraryOptions<CopyOptions>(args),
-      signal,
-      onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} copied`),
-    });
-    printReport(report, args, io, renderCopy, true);
-    return 0;
-  });
-};
+    const onProgress: CopyOptions['onProgress'] = ({ table, rows }) =>
+      log.info(`${table}: ${counted(rows, 'row')} copied`);
+    return copy({ ...libraryOptions<CopyOptions>(args), signal, onProgress });
+  }, renderCopy),
+);
 
 async function followTo(args: CommandArguments, log: Logger, signal: AbortSignal): Promise<never> {
   let isFirst = true;

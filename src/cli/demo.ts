@@ -102,7 +102,8 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
     io.stdout.write(
       `\nThe source keeps changing, and a sync follows every few seconds. Look at the mirror:\n\n  ${server.url}/#token=${token}\n\nStop with Ctrl-C.\n\n`,
     );
-    while (await pauseUnlessStopped(stop.signal)) {
+    // A signal ends the pause.
+    while (await setTimeout(CHANGE_INTERVAL_MS, true, { signal: stop.signal }).catch(() => false)) {
       source.change('moment');
       const summary = await syncOnce(runs);
       if (summary.status === 'done') io.stdout.write(`${renderRun(summary)}\n`);
@@ -112,16 +113,11 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
   });
 }
 
-/** @returns false if a signal arrived instead */
-function pauseUnlessStopped(signal: AbortSignal): Promise<boolean> {
-  return setTimeout(CHANGE_INTERVAL_MS, true, { signal }).catch(() => false);
-}
-
 async function answer(db: string, io: CommandIo): Promise<void> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
-    const asked = wrapText(`\n${words}\n\n${indent(sql)}\n\n`, widthOn(io));
+    const asked = wrapText(`\n${words}\n\n${sql.replaceAll(/^/gm, '  ')}\n\n`, widthOn(io));
     io.stdout.write(`${asked}${renderTable(columns, [...rows], widthOn(io))}\n`);
   }
   mirror.close();
@@ -147,8 +143,4 @@ function renderComparison(first: RunSummary, second: RunSummary): string {
   const read = (summary: RunSummary, mode: string): number =>
     summary.streams.filter((stream) => stream.mode === mode).length;
   return `  The first run scanned ${read(first, 'scan')} streams, the second ${read(second, 'scan')}; it read ${read(second, 'feed')} feeds and ${read(second, 'snapshot')} snapshots instead.`;
-}
-
-function indent(text: string): string {
-  return text.replaceAll(/^/gm, '  ');
 }

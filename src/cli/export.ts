@@ -1,27 +1,27 @@
 import { type ExportOptions, exportMirror } from '../api/export.ts';
 import type { ExportReport } from '../api/export-mirror.ts';
 import { counted } from '../core/counted.ts';
-import { type CommandAction, logSettings } from './command.ts';
+import { logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { untilSignal } from './signals.ts';
 import { sizeText } from './words.ts';
 
-export const exportCommand: CommandAction = async (args, io) => {
+const CUT_OFF = 'a long read: the last complete export is unchanged';
+
+export const exportCommand = untilSignal(CUT_OFF, async (args, io, { signal }) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
-  return untilSignal(args, io, 'a long read: the last complete export is unchanged', async ({ signal }) => {
-    const report = await exportMirror({
-      ...libraryOptions<ExportOptions>(args),
-      signal,
-      onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} exported`),
-    });
-    for (const warning of report.warnings) log.warn(warning);
-    printReport(report, args, io, renderExport, report.warnings.length === 0);
-    return 0;
+  const report = await exportMirror({
+    ...libraryOptions<ExportOptions>(args),
+    signal,
+    onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} exported`),
   });
-};
+  for (const warning of report.warnings) log.warn(warning);
+  printReport(report, args, io, renderExport, report.warnings.length === 0);
+  return 0;
+});
 
 function renderExport(report: ExportReport, width: number | null): string {
   const { to, format, instant, rows, files, files_written, bytes_written, files_removed } = report;

@@ -1,4 +1,4 @@
-import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, stdoutWidth } from './command.ts';
+import { type CommandArguments, type CommandIo, isQuiet, stdoutWidth } from './command.ts';
 import { printableReport } from './printable.ts';
 import { wrapText } from './wrap-text.ts';
 
@@ -6,13 +6,13 @@ import { wrapText } from './wrap-text.ts';
 type RenderReport<Report> = (report: Report, width: number | null) => string;
 
 /** A command that makes one call and prints its report. It exits 0 unless `exitCode` says otherwise. */
-export function printingCommand<Report>(
-  call: (args: CommandArguments) => Promise<Report>,
+export function printingCommand<Report, Stop extends readonly unknown[]>(
+  call: (args: CommandArguments, io: CommandIo, ...stop: Stop) => Promise<Report>,
   render: RenderReport<Report>,
   exitCode: (report: Report) => number = () => 0,
-): CommandAction {
-  return async (args, io) => {
-    const report = await call(args);
+) {
+  return async (args: CommandArguments, io: CommandIo, ...stop: Stop): Promise<number> => {
+    const report = await call(args, io, ...stop);
     const code = exitCode(report);
     printReport(report, args, io, render, code === 0);
     return code;

@@ -6,12 +6,7 @@ import type { Writable } from 'node:stream';
  */
 export async function print(texts: Iterable<string> | AsyncIterable<string>, out: Writable): Promise<void> {
   for await (const text of texts) {
-    if (!(await write(out, text))) return;
+    const error = await new Promise((resolve) => out.write(text, resolve));
+    if (error != null) return;
   }
-}
-
-function write(out: Writable, text: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    out.write(text, (error) => resolve(error == null));
-  });
 }

@@ -1,5 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-import type { CommandArguments, CommandIo } from './command.ts';
+import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { printFailure } from './print-failure.ts';
 
 /** A request to stop, made by SIGINT or SIGTERM (R27). */
@@ -33,24 +33,24 @@ export function stopOnSignals(cutOff = LONG_WRITE) {
   return { signal: controller.signal, received: (): NodeJS.Signals | null => received, dispose };
 }
 
-/** Runs an action that a signal can stop (R27), and returns the exit code; see `stopOnSignals` for `cutOff`. */
-export async function untilSignal(
-  args: CommandArguments,
-  io: CommandIo,
+/** A command that a signal can stop (R27); see `stopOnSignals` for `cutOff`. */
+export function untilSignal(
   cutOff: string,
-  action: (stop: StopRequest) => Promise<number>,
-): Promise<number> {
-  const stop = stopOnSignals(cutOff);
-  try {
-    return await action(stop);
-  } catch (error) {
-    const signal = stop.received();
-    if (!(error instanceof SyncError) || error.recovery !== 'signal' || signal === null) throw error;
-    await printFailure(error.message, args, io);
-    return exitCodeOfSignal(signal);
-  } finally {
-    stop.dispose();
-  }
+  action: (args: CommandArguments, io: CommandIo, stop: StopRequest) => Promise<number>,
+): CommandAction {
+  return async (args, io) => {
+    const stop = stopOnSignals(cutOff);
+    try {
+      return await action(args, io, stop);
+    } catch (error) {
+      const signal = stop.received();
+      if (!(error instanceof SyncError) || error.recovery !== 'signal' || signal === null) throw error;
+      await printFailure(error.message, args, io);
+      return exitCodeOfSignal(signal);
+    } finally {
+      stop.dispose();
+    }
+  };
 }
 
 const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };

@@ -1,7 +1,6 @@
 import { sync } from '../api/sync.ts';
 import { exitCodeOfRun } from '../core/errors.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
@@ -9,22 +8,17 @@ import { watchRun, withView } from './progress-view.ts';
 import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
 import { hasSummaryTable, problems, renderSummary } from './summary-view.ts';
 
-export const syncCommand: CommandAction = (args, io) =>
-  untilSignal(args, io, LONG_WRITE, async ({ signal, received }) => {
-    io.limitHeap();
-    const options = { ...serviceOptions(args, io), signal };
-    const summary = await withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
-    await show(summary, args, io);
-    return exitCodeAfter(summary, received());
-  });
-
-async function show(summary: RunSummary, args: CommandArguments, io: CommandIo): Promise<void> {
+export const syncCommand = untilSignal(LONG_WRITE, async (args, io, { signal, received }) => {
+  io.limitHeap();
+  const options = { ...serviceOptions(args, io), signal };
+  const summary = await withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
   const verbose = args['verbose'] === true;
   const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
   if (args['json'] === true || (summary.run !== null && hasSummaryTable(summary)))
     printReport(summary, args, io, render, summary.status === 'done' && problems(summary).length === 0);
   if (summary.error !== null) await printFailure(summary.error, args, io);
-}
+  return exitCodeAfter(summary, received());
+});
 
 export function exitCodeAfter(summary: RunSummary, signal: NodeJS.Signals | null): number {
   return summary.recovery === 'signal' && signal !== null ? exitCodeOfSignal(signal) : exitCodeOfRun(summary);

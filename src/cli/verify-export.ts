@@ -2,25 +2,25 @@ import type { VerifyExportReport } from '../api/compare-export.ts';
 import { verifyExport } from '../api/verify-export.ts';
 import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
-import type { CommandAction } from './command.ts';
+import type { CommandArguments, CommandIo } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
-import { untilSignal } from './signals.ts';
+import { printingCommand } from './print-report.ts';
+import { type StopRequest, untilSignal } from './signals.ts';
 
-export const verifyExportCommand: CommandAction = async (args, io) => {
+export const verifyExportCommand = untilSignal(
+  'a long read: nothing was changed',
+  printingCommand(compare, renderVerifyExport, ({ equal }) => (equal ? 0 : 1)),
+);
+
+async function compare(args: CommandArguments, io: CommandIo, { signal }: StopRequest): Promise<VerifyExportReport> {
   if (args['repair'] === true)
     throw new SyncError('usage', '--repair is for the mirror: to repair an export, run `obsync export` again');
   for (const name of ['env', 'stream'])
     if (args[name] !== undefined)
       throw new SyncError('usage', `--${name} is for the mirror: --against compares the whole export`);
   io.limitHeap();
-  const against = args['against'] as string;
-  return untilSignal(args, io, 'a long read: nothing was changed', async ({ signal }) => {
-    const report = await verifyExport({ ...mirrorOptions(args), against, signal });
-    printReport(report, args, io, renderVerifyExport, report.equal);
-    return report.equal ? 0 : 1;
-  });
-};
+  return verifyExport({ ...mirrorOptions(args), against: args['against'] as string, signal });
+}
 
 const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'], string>> = {
   missing: 'the mirror has rows that are not exported',

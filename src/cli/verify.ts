@@ -1,7 +1,6 @@
 import { verify } from '../api/verify.ts';
 import { exitCodeOf } from '../core/errors.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
-import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
@@ -9,22 +8,19 @@ import { withView } from './progress-view.ts';
 import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
-export const verifyCommand: CommandAction = (args, io) =>
-  untilSignal(args, io, LONG_WRITE, async ({ signal, received }) => {
-    io.limitHeap();
-    const options = { ...serviceOptions(args, io), signal };
-    const report = await withView(await watchVerify(io, args), (onProgress) => verify({ ...options, onProgress }));
-    await show(report, args, io);
-    return exitCodeOfReport(report, received());
-  });
-
-async function show(report: VerifyReport, args: CommandArguments, io: CommandIo): Promise<void> {
+export const verifyCommand = untilSignal(LONG_WRITE, async (args, io, { signal, received }) => {
+  io.limitHeap();
+  const options = { ...serviceOptions(args, io), signal };
+  const report: VerifyReport = await withView(await watchVerify(io, args), (onProgress) =>
+    verify({ ...options, onProgress }),
+  );
   const verbose = args['verbose'] === true;
   const render = (shown: VerifyReport, width: number | null) => renderVerify(shown, width, verbose);
   if (args['json'] === true || report.environments.length > 0)
     printReport(report, args, io, render, report.equal === true && report.repair === null);
   if (report.error !== null) await printFailure(report.error, args, io);
-}
+  return exitCodeOfReport(report, received());
+});
 
 function exitCodeOfReport({ equal, recovery }: VerifyReport, signal: NodeJS.Signals | null): number {
   if (recovery === 'signal' && signal !== null) return exitCodeOfSignal(signal);

@@ -14,31 +14,20 @@ export const workerCommand: CommandAction = (args, io) => {
 };
 
 function logEvent(log: Logger, event: WorkEvent): void {
-  switch (event.type) {
-    case 'started':
-      log.info(
-        `worker ${event.worker} is looking for jobs${event.metrics === null ? '' : `; metrics at ${event.metrics}`}`,
-      );
-      return;
-    case 'trouble':
-      log.warn(event.message);
-      return;
-    case 'begun':
-      log.debug(`${nameOf(event)}: started`);
-      return;
-    case 'job': {
-      const line = `${nameOf(event)}: ${event.result} in ${event.seconds.toFixed(1)} s`;
-      if (event.error === null) log.info(line);
-      else log.warn(`${line}; ${event.error}`);
-      return;
-    }
-    case 'alerts':
-      log[event.failed > 0 ? 'warn' : 'info'](`${nameOf(event)}: ${alertsText(event)}`);
-      return;
-    case 'source':
-      if (event.event.type === 'wait')
-        log.info(`${nameOf(event)}: waiting ${Math.ceil(event.event.delayMs / 1000)} s (${event.event.reason})`);
+  if (event.type === 'started') {
+    const metrics = event.metrics === null ? '' : `; metrics at ${event.metrics}`;
+    log.info(`worker ${event.worker} is looking for jobs${metrics}`);
   }
+  if (event.type === 'trouble') log.warn(event.message);
+  if (event.type === 'begun') log.debug(`${nameOf(event)}: started`);
+  if (event.type === 'job') {
+    const line = `${nameOf(event)}: ${event.result} in ${event.seconds.toFixed(1)} s`;
+    if (event.error === null) log.info(line);
+    else log.warn(`${line}; ${event.error}`);
+  }
+  if (event.type === 'alerts') log[event.failed > 0 ? 'warn' : 'info'](`${nameOf(event)}: ${alertsText(event)}`);
+  if (event.type === 'source' && event.event.type === 'wait')
+    log.info(`${nameOf(event)}: waiting ${Math.ceil(event.event.delayMs / 1000)} s (${event.event.reason})`);
 }
 
 function nameOf({ account, environment }: { account: string; environment: string | null }): string {
