@@ -1,11 +1,10 @@
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { errorMessage, exitCodeOf, SyncError } from '../core/errors.ts';
-import { warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
+import { containsPassword, refuseTwoMirrors, warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
 import { flagOf, OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
-import { checkMirror } from './check-mirror.ts';
 import { type CliCommand, type CommandArguments, type CommandIo, logSettings, stdoutWidth } from './command.ts';
 import { COMMAND_NAMES, checkDependents, createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
@@ -53,6 +52,29 @@ function withOrigin(error: unknown, settings: SettingsByName): unknown {
   if (!(error instanceof OptionError)) return error;
   const from = settings.get(error.option)?.from;
   return from === undefined ? error : new SyncError(error.recovery, `${from}: ${error.message}`, { cause: error });
+}
+
+/** The options that may name a mirror in PostgreSQL, and the alternatives for their passwords. */
+const ADDRESSES = {
+  db: 'or put the whole address into OBSYNC_DB or into a file for --db-file',
+  to: 'or set OBSYNC_TO',
+} as const;
+
+/** Variables that may contain an address with its password: only the user and root can read them. */
+const PRIVATE = ['OBSYNC_DB', 'OBSYNC_TO'];
+
+/** Refuses two mirrors, and a password that other users can read: in arguments or a config file. @throws OptionError */
+function checkMirror(given: CommandArguments, settings: SettingsByName): void {
+  for (const [name, elsewhere] of Object.entries(ADDRESSES)) {
+    const { [name]: value } = given;
+    const from = settings.get(name)?.from ?? 'the command line';
+    if (typeof value !== 'string' || PRIVATE.includes(from) || !containsPassword(value)) continue;
+    throw new OptionError(
+      name,
+      `--${name} contains a password, which others can read in ${from}: remove it there, and set PGPASSWORD, use ~/.pgpass or a service file, ${elsewhere}`,
+    );
+  }
+  refuseTwoMirrors(given);
 }
 
 /** Options that name a file containing a secret, and what the file is. */
