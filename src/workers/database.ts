@@ -45,7 +45,8 @@ export function openWorkDatabase(
         await withDriverErrors(connection.query('commit'));
         return done;
       } catch (error) {
-        if (isConnectionUsable(error)) {
+        // If a statement may be running, the connection is closed, which also rolls back.
+        if (error instanceof SyncError || sqlStateOf(error) !== null) {
           // The original error explains more than a rollback that fails because the connection is gone.
           await connection.query('rollback').catch((cause: Error) => {
             lost = cause;
@@ -59,9 +60,4 @@ export function openWorkDatabase(
     explain: (error) => connectError(display, error),
     close,
   };
-}
-
-/** Whether the connection still responds. If a statement may be running, it is closed, which also rolls back. */
-function isConnectionUsable(error: unknown): boolean {
-  return error instanceof SyncError || sqlStateOf(error) !== null;
 }

@@ -8,7 +8,6 @@ import type { WorkDatabase } from './database.ts';
 import { dueAfter, inSeconds, queuePosition, timeOf } from './due-time.ts';
 import { whereAlive } from './worker-identity.ts';
 
-/** A sync that a worker has claimed. */
 export interface ClaimedSync {
   readonly account: SyncAccount;
   readonly environment: ListedEnvironment;
@@ -16,7 +15,6 @@ export interface ClaimedSync {
   readonly startedAt: Instant;
 }
 
-/** A listing of an account's environments that a worker has claimed. */
 export interface ClaimedListing {
   readonly account: SyncAccount;
   readonly environment: null;

@@ -15,7 +15,6 @@ import {
 } from './job-queue.ts';
 import { deferListing, isStillListing, recordEnvironments, recordListing } from './record-listing.ts';
 
-/** How a sync of one environment ended, from its summary. */
 export interface SyncResult extends SyncOutcome {
   readonly recovery: RecoveryKind | null;
 }
@@ -145,7 +144,6 @@ async function listingOf({ database, list, signal }: JobRun, account: SyncAccoun
   }
 }
 
-/** The message of an error for users; database errors are explained. */
 export function explainedMessage({ explain }: WorkDatabase, thrown: unknown): string {
   return errorMessage(explain(thrown));
 }

@@ -28,7 +28,13 @@ export async function recordEnvironments(
     const due = row?.worker == null ? dueSince(scheduled, instantOfDate(row?.due_at), now) : instantOfDate(row.due_at);
     await recordEnvironment(transaction, account.name, { ...environment, due, row });
   }
-  await deleteUnlisted(transaction, account.name, chosen);
+  const { account: of, env_id, worker } = accountEnvironments;
+  const isUnlisted = notInArray(
+    env_id,
+    chosen.map(({ id }) => id),
+  );
+  // An environment that is no longer listed stays while a sync of it is in flight.
+  await drizzle.delete(accountEnvironments).where(and(eq(of, account.name), isUnlisted, isNull(worker)));
   return unknown.length > 0 ? noSuchEnvironment(unknown, listed).message : null;
 }
 
@@ -48,17 +54,6 @@ async function recordEnvironment(
 }
 
 type EnvironmentRow = typeof accountEnvironments.$inferSelect;
-
-/** Deletes environments that are no longer listed, unless a sync of one is in flight. */
-async function deleteUnlisted(
-  { drizzle }: WorkTransaction,
-  account: string,
-  listed: readonly ListedEnvironment[],
-): Promise<void> {
-  const ids = listed.map(({ id }) => id);
-  const { account: of, env_id, worker } = accountEnvironments;
-  await drizzle.delete(accountEnvironments).where(and(eq(of, account), notInArray(env_id, ids), isNull(worker)));
-}
 
 /**
  * Records that the environments of an account were listed, or why not. The next listing is due after the usual time;

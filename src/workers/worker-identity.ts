@@ -25,7 +25,6 @@ export async function recordHeartbeat(
   );
 }
 
-/** Releases all claims of a worker, and deletes it. */
 export async function releaseWorker({ query }: WorkDatabase, worker: string): Promise<void> {
   await query(
     `with syncs as (

@@ -13,7 +13,16 @@ export function createWorkerMetrics(database: WorkDatabase) {
   const registry = new Registry();
   const registers = [registry];
   const onEvent = countEvents(registers);
-  for (const gauge of QUEUE_AND_AGES) addGauge(database, registers, gauge);
+  for (const { sql, ...options } of QUEUE_AND_AGES)
+    new Gauge({
+      ...options,
+      registers,
+      async collect() {
+        const { rows } = await database.query(sql);
+        this.reset();
+        for (const { value, ...labels } of rows) this.set(labels as Record<string, string>, Number(value));
+      },
+    });
   return { contentType: registry.contentType, onEvent, text: () => registry.metrics() };
 }
 
@@ -99,15 +108,3 @@ const QUEUE_AND_AGES: readonly QueriedGauge[] = [
       group by a.name`,
   },
 ];
-
-function addGauge({ query }: WorkDatabase, registers: Registry[], { sql, ...options }: QueriedGauge): void {
-  new Gauge({
-    ...options,
-    registers,
-    async collect() {
-      const { rows } = await query(sql);
-      this.reset();
-      for (const { value, ...labels } of rows) this.set(labels as Record<string, string>, Number(value));
-    },
-  });
-}

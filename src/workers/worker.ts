@@ -21,10 +21,8 @@ const NOT_ENDED_MS = 30_000;
 /** How long syncs in flight may take to stop: the rest of the five seconds of a stop is for releasing them (R27). */
 const STOP_MS = 3000;
 
-/** The longest backoff while the database is unreachable. */
 const MAX_BACKOFF_MS = 30_000;
 
-/** A running worker. */
 interface WorkerRun extends JobRun, WorkerIdentity {
   /** The jobs in flight, each with the promise of its end. */
   readonly inFlight: Map<ClaimedJob, Promise<void>>;
