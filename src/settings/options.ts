@@ -12,7 +12,6 @@ export type NumberOption = {
 
 type ChoiceOf<Entry> = Entry extends { readonly choices: readonly (infer Choice)[] } ? Choice : string;
 
-/** The type of an option's value in a program. */
 type OptionValue<Entry extends OptionEntry> = {
   string: ChoiceOf<Entry>;
   number: Entry extends { readonly range: { readonly word: infer Word } } ? number | Word : number;

@@ -73,7 +73,6 @@ function serviceAddress({ baseUrl: given, allowHttp = OPTIONS.allowHttp.default 
   return { baseUrl, proxies: proxiesOf(baseUrl, process.env) };
 }
 
-/** The catalogue entries of the streams that a run reads. */
 export function selectStreams({
   streamNames,
   history,

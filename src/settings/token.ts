@@ -4,14 +4,8 @@ import { TOKEN_PATTERN } from '../core/read-api.ts';
 import type { ServiceOptions } from './options.ts';
 import { readTextFile } from './read-text-file.ts';
 
-export interface AccessToken {
-  readonly token: string;
-  /** The name of that place, for messages. */
-  readonly tokenFrom: string;
-}
-
-/** Finds the access token (R25). @throws SyncError `usage` if there is no token, or two */
-export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): AccessToken {
+/** Finds the access token (R25), and its place for messages. @throws SyncError `usage` if there is no token, or two */
+export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>) {
   const { tokenFile, tokenFrom = options.token === undefined ? 'OBSYNC_TOKEN' : 'the option token' } = options;
   const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();
   if (tokenFile === undefined) {
@@ -20,29 +14,27 @@ export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 
         'usage',
         'no access token: set OBSYNC_TOKEN, or name a file that contains it with --token-file',
       );
-    return checked({ token: given, tokenFrom });
+    return checked(given, tokenFrom);
   }
   if (given !== '')
     throw new SyncError(
       'usage',
       `two access tokens, one in ${tokenFrom} and one in the token file ${tokenFile}: remove one of them`,
     );
-  return checked({ token: readTextFile(tokenFile).trim(), tokenFrom: `the token file ${tokenFile}` });
+  return checked(readTextFile(tokenFile).trim(), `the token file ${tokenFile}`);
 }
 
-function checked(found: AccessToken): AccessToken {
-  const { token, tokenFrom } = found;
+function checked(token: string, tokenFrom: string) {
   if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
   if (/^bearer\s/i.test(token))
     throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: remove the word Bearer`);
-  if (TOKEN_PATTERN.test(token)) return found;
+  if (TOKEN_PATTERN.test(token)) return { token, tokenFrom };
   throw new SyncError(
     'usage',
     `the access token in ${tokenFrom} contains characters that an HTTP header cannot carry: copy the token again`,
   );
 }
 
-/** Whether every user of the machine can read a file. */
 export function isReadByAll(path: string): boolean {
   try {
     return process.platform !== 'win32' && (statSync(path).mode & 0o004) !== 0;

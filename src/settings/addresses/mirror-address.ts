@@ -8,22 +8,18 @@ import { parsePostgresUrl } from './postgres-url.ts';
 
 /** The mirror's address as given or in its file; it may contain a password. @throws OptionError, SyncError `usage` */
 export function givenAddress({ db, dbFile }: MirrorOptions): string {
-  if (dbFile === undefined) return checked('db', db ?? OPTIONS.db.default);
   refuseTwoMirrors({ db, dbFile });
-  const given = readTextFile(dbFile).trim();
-  if (given === '') throw new OptionError('dbFile', `${dbFile} is empty: write the address of the mirror into it`);
-  return checked('dbFile', given);
+  const given = dbFile === undefined ? (db ?? OPTIONS.db.default) : readTextFile(dbFile).trim();
+  if (dbFile !== undefined && given === '')
+    throw new OptionError('dbFile', `${dbFile} is empty: write the address of the mirror into it`);
+  readOption(dbFile === undefined ? 'db' : 'dbFile', () => addressOf(given));
+  return given;
 }
 
 /** @throws OptionError */
 export function refuseTwoMirrors({ db, dbFile }: MirrorOptions): void {
   if (db !== undefined && dbFile !== undefined)
     throw new OptionError('dbFile', `two mirrors, one in --db and one in the file ${dbFile}: pass only one`);
-}
-
-function checked(option: string, given: string): string {
-  readOption(option, () => addressOf(given));
-  return given;
 }
 
 /**

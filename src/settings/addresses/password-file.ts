@@ -50,14 +50,10 @@ function defaultFile(env: NodeJS.ProcessEnv): string {
 const isSocketAlias = (value: string, field: string | undefined): boolean =>
   value.startsWith('/') && field === 'localhost';
 
-/** `host:port:database:user:password`; a backslash escapes a colon or a backslash. */
+/** `host:port:database:user:password`; a backslash escapes a colon or a backslash. The password may contain colons. */
+const LINE = new RegExp(`^${String.raw`((?:\\.|[^:\\])*):`.repeat(4)}(.*)$`, 's');
+
 function fieldsOf(line: string): string[] {
-  const fields = [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) =>
-    field.replaceAll(/\\(.)/g, '$1'),
-  );
-  // Everything after the fourth colon is the password, including colons.
-  const before = /^(?:(?:\\.|[^:\\])*:){4}/.exec(line)?.[0].length;
-  return before === undefined
-    ? fields.slice(0, 4)
-    : [...fields.slice(0, 4), line.slice(before).replaceAll(/\\(.)/g, '$1')];
+  const [, ...fields] = LINE.exec(line) ?? [];
+  return fields.map((field) => field.replaceAll(/\\(.)/g, '$1'));
 }

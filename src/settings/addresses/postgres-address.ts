@@ -22,7 +22,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   const user = find('user') ?? userInfo().username;
   const login = {
     host: find('host') ?? DEFAULT_HOST,
-    port: portOf(find('port')),
+    port: wholeNumber(find('port') ?? '5432', [1, 65_535], PORT_ADVICE),
     user,
     database: find('dbname') ?? user,
   };
@@ -42,7 +42,9 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: find('application_name') ?? 'obsync',
-    connectionTimeoutMillis: 1000 * secondsOf(find('connect_timeout')),
+    // 0 means no limit, as in PostgreSQL's own programs.
+    connectionTimeoutMillis:
+      1000 * wholeNumber(find('connect_timeout') ?? CONNECT_TIMEOUT_SECONDS, FROM_ZERO, CONNECT_TIMEOUT_ADVICE),
     ...optional('options', find('options')),
     ...(find('sslnegotiation') === 'direct' ? { sslnegotiation: 'direct' } : {}),
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
@@ -55,7 +57,9 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     display,
     ...optional('sslmode', libpqSslMode(find)),
     client,
-    answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')),
+    // The driver cannot set it in the kernel, which would not notice a proxy that swallows everything either. 0 means
+    // the default, as in PostgreSQL's own programs.
+    answerTimeoutMs: wholeNumber(find('tcp_user_timeout') ?? 0, FROM_ZERO, ANSWER_TIMEOUT_ADVICE) || undefined,
   };
 }
 
@@ -110,27 +114,15 @@ function schemaOf(given = DEFAULT_SCHEMA): string {
   );
 }
 
-function portOf(given = '5432'): number {
-  const port = Number(given);
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw new SyncError('usage', 'the port of the mirror in PostgreSQL is not valid: use a number from 1 to 65535');
-}
+const FROM_ZERO = [0, Number.POSITIVE_INFINITY] as const;
+const PORT_ADVICE = 'the port of the mirror in PostgreSQL is not valid: use a number from 1 to 65535';
+const CONNECT_TIMEOUT_ADVICE = 'connect_timeout needs a whole number of seconds';
+const ANSWER_TIMEOUT_ADVICE = 'tcp_user_timeout needs a whole number of milliseconds';
 
-/** 0 means no limit, as in PostgreSQL's own programs. */
-function secondsOf(given = String(CONNECT_TIMEOUT_SECONDS)): number {
-  const seconds = Number(given);
-  if (Number.isInteger(seconds) && seconds >= 0) return seconds;
-  throw new SyncError('usage', 'connect_timeout needs a whole number of seconds');
-}
-
-/**
- * The driver cannot set it in the kernel, which would not notice a proxy that swallows everything either. 0 means the
- * default, as in PostgreSQL's own programs.
- */
-function answerTimeoutOf(given = '0'): number | undefined {
-  const timeoutMs = Number(given);
-  if (Number.isInteger(timeoutMs) && timeoutMs >= 0) return timeoutMs || undefined;
-  throw new SyncError('usage', 'tcp_user_timeout needs a whole number of milliseconds');
+function wholeNumber(given: string | number, [min, max]: readonly [number, number], advice: string): number {
+  const found = Number(given);
+  if (Number.isInteger(found) && found >= min && found <= max) return found;
+  throw new SyncError('usage', advice);
 }
 
 /** A mirror is written to. Read-only commands work on a replica too. */
