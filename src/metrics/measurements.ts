@@ -4,7 +4,6 @@ import { fromHeldRows, softDeletes } from '../page-data/live-rows.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
-/** The rows of statements, by the names of the statements. */
 export type RowsOf<Statements> = { readonly [Name in keyof Statements]: readonly Row[] };
 
 /** The times that ages are computed from; they take next to no time to read. */

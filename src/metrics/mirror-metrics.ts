@@ -5,7 +5,6 @@ import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { Measurements } from './measurements.ts';
 import { type SyncAges, syncAges } from './sync-ages.ts';
 
-/** One series of a gauge: its labels, and its value. */
 type GaugeSample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 interface MirrorGauge {

@@ -13,15 +13,7 @@ export interface SyncAges {
   readonly streams: readonly StreamAge[];
 }
 
-interface StreamAge {
-  readonly environment: string;
-  readonly stream: string;
-  readonly seconds: number | null;
-  /** Whether a run has begun to read it. */
-  readonly isRead: boolean;
-  /** Whether only some runs read it. */
-  readonly isOptional: boolean;
-}
+type StreamAge = ReturnType<typeof streamAges>[number];
 
 export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number): SyncAges {
   const ages = [...Map.groupBy(checkpoints, ({ environment }) => String(environment))].map(([environment, rows]) => {
@@ -38,29 +30,22 @@ export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number): S
   };
 }
 
-/** The answer of `/healthz`. */
-interface MirrorHealth {
-  readonly status: 'up' | 'stale';
-  readonly last_sync_age_seconds: number | null;
-  /** As in `SyncAges`; only if an age is asked for. */
-  readonly oldest_age_seconds?: number | null;
-}
-
-/** Without a maximal age, a mirror of any age is up. */
-export function mirrorHealth(times: SyncTimes, nowMs: number, maxSeconds: number | null): MirrorHealth {
+/** The answer of `/healthz`. Without a maximal age, a mirror of any age is up. */
+export function mirrorHealth(times: SyncTimes, nowMs: number, maxSeconds: number | null) {
   const { mirror: last_sync_age_seconds, oldest: oldest_age_seconds } = syncAges(times, nowMs);
-  if (maxSeconds === null) return { status: 'up', last_sync_age_seconds };
+  if (maxSeconds === null) return { status: 'up', last_sync_age_seconds } as const;
   const isYoung = oldest_age_seconds !== null && oldest_age_seconds <= maxSeconds;
-  return { status: isYoung ? 'up' : 'stale', last_sync_age_seconds, oldest_age_seconds };
+  return { status: isYoung ? 'up' : 'stale', last_sync_age_seconds, oldest_age_seconds } as const;
 }
 
 /** A stream that the source does not have yet has no age, and neither has an optional one that was never read. */
-function streamAges(environment: string, checkpoints: readonly Row[], nowMs: number): StreamAge[] {
+function streamAges(environment: string, checkpoints: readonly Row[], nowMs: number) {
   const known = new Map(checkpoints.map((row) => [row['stream'], row]));
   return CATALOGUE.flatMap(({ name, optional: isOptional = false }) => {
     const checkpoint = known.get(name);
     const seconds = secondsSince(checkpoint?.['watermark'], nowMs);
     if (seconds === null && (isOptional || checkpoint?.['unavailable'] === 1)) return [];
+    // A run has begun to read it if there is a checkpoint. Optional streams are read by some runs only.
     return { environment, stream: name, seconds, isRead: checkpoint !== undefined, isOptional };
   });
 }
