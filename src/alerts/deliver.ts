@@ -14,7 +14,6 @@ import {
   webhookBody,
 } from './formats.ts';
 
-/** The time limit of one delivery. */
 const DELIVERY_MS = 10_000;
 
 /** A channel did not accept a message. The text never contains an address (as R25 for the token). */
@@ -31,20 +30,10 @@ export class DeliveryError extends Error {
   }
 }
 
-/** Sends to channels, over one connection for each. */
-export interface ChannelSender {
-  /** Delivers one message. @throws DeliveryError */
-  deliver(channel: AlertChannel, alert: OutgoingAlert, stop: AbortSignal): Promise<void>;
-  /** Tells a service such as Healthchecks that a run began, or with which exit code it ended. @throws DeliveryError */
-  ping(channel: UrlChannel, report: { readonly path: string; readonly body: string }, stop: AbortSignal): Promise<void>;
-  close(): Promise<void>;
-}
+export type ChannelSender = ReturnType<typeof openSender>;
 
-/** A channel that is reached at a URL. */
-type UrlChannel = Pick<AlertChannel, 'name'> & { readonly url: string };
-
-/** `ca`: additional certificates, in PEM. */
-export function openSender(ca: string | null): ChannelSender {
+/** Opens a connection for each channel that it sends to. `ca`: additional certificates, in PEM. */
+export function openSender(ca: string | null) {
   const dispatchers = new Map<string, ReturnType<typeof openDispatcher>>();
   const closed = new AbortController();
   const dispatcherOf = ({ name }: Pick<AlertChannel, 'name'>, origin: string) => {
@@ -56,28 +45,32 @@ export function openSender(ca: string | null): ChannelSender {
   };
   const limited = (stop: AbortSignal) => AbortSignal.any([stop, AbortSignal.timeout(DELIVERY_MS)]);
   return {
-    async deliver(channel, alert, stop) {
+    /** Delivers one message. @throws DeliveryError */
+    async deliver(channel: AlertChannel, alert: OutgoingAlert, stop: AbortSignal): Promise<void> {
       const signal = limited(stop);
       if (channel.type === 'exec') return runProgram(channel, JSON.stringify(cloudEvent(alert)), signal);
       const request = requestOf(channel, alert);
       if (request !== null) await post(request, dispatcherOf(channel, new URL(request.address).origin), signal);
     },
-    async ping(channel, { path, body }, stop) {
+    /** Tells a service such as Healthchecks that a run began, or with which exit code it ended. */
+    async ping(
+      channel: { readonly name: string; readonly url: string },
+      { path, body }: { readonly path: string; readonly body: string },
+      stop: AbortSignal,
+    ): Promise<void> {
       const target = new URL(channel.url);
       target.pathname = `${target.pathname.replace(/\/$/, '')}/${path}`;
       const headers = { 'content-type': 'text/plain; charset=utf-8' };
       await post({ address: target.href, body, headers }, dispatcherOf(channel, target.origin), limited(stop));
     },
-    async close() {
+    async close(): Promise<void> {
       closed.abort();
       await Promise.all([...dispatchers.values()].map((each) => each.destroy()));
     },
   };
 }
 
-interface ChannelRequest extends RequestBody {
-  readonly address: string;
-}
+type ChannelRequest = RequestBody & { readonly address: string };
 
 /** Null for a channel that gets no messages. */
 function requestOf(channel: Exclude<AlertChannel, { type: 'exec' }>, alert: OutgoingAlert): ChannelRequest | null {
@@ -106,13 +99,11 @@ async function post(
   const user = [username, password].map(decodeURIComponent).join(':');
   const authorization = user === ':' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
   try {
-    const sent = { origin, path: pathname + search, method: 'POST', body, signal } as const;
-    const answer = await dispatcher.request({
-      ...sent,
+    const { statusCode: status, body: answer } = await dispatcher.request({
+      ...{ origin, path: pathname + search, method: 'POST', body, signal },
       headers: { 'user-agent': 'obsync', ...authorization, ...headers },
     });
-    await answer.body.dump();
-    const { statusCode: status } = answer;
+    await answer.dump();
     if (status >= 200 && status < 300) return;
     const isRefused = status >= 400 && status < 500 && ![401, 403, 404, 408, 410, 429].includes(status);
     throw new DeliveryError(`it answered ${status}`, { isRefused });

@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { AlertMessage } from '../core/alerts/alert.ts';
-import { type AlertText, messageText } from '../core/alerts/alert-text.ts';
+import { messageText } from '../core/alerts/alert-text.ts';
 import { addDays, type Instant } from '../core/time/instant.ts';
 
-/** One message on its way to a channel. */
 export interface OutgoingAlert {
   readonly message: AlertMessage;
   /** The same for each attempt to deliver it. */
@@ -13,7 +12,6 @@ export interface OutgoingAlert {
   readonly source: string;
 }
 
-/** The body of a request and its own headers. */
 export interface RequestBody {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -73,11 +71,10 @@ export function teamsBody({ message, pageUrl }: OutgoingAlert): RequestBody {
 
 /** A CloudEvent in structured mode. */
 export function cloudEvent({ message, key, pageUrl, source }: OutgoingAlert): Record<string, unknown> {
-  const said: AlertText = messageText(message, pageUrl);
   return {
     ...{ specversion: '1.0', id: key, source, type: `obsync.alert.${message.event}`, subject: message.alert },
     ...{ time: message.ended_at ?? message.begun_at, datacontenttype: 'application/json' },
-    data: { ...message, ...said },
+    data: { ...message, ...messageText(message, pageUrl) },
   };
 }
 
