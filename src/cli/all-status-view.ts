@@ -4,7 +4,6 @@ import type { Instant } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { minuteText, span } from './words.ts';
 
-/** Renders the status of all accounts: a line per environment, then the errors and the workers. */
 export function renderAllStatus(report: AllStatusReport, width: number | null): string {
   const { accounts, workers } = report;
   const rows = accounts.flatMap(({ account, environments }) => environments.map((each) => ({ account, ...each })));

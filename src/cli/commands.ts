@@ -15,47 +15,6 @@ const SYNC_OPTIONS = {
 
 const SERVE_OPTIONS = pick('replica', 'host', 'port', 'tokens', 'rateLimit', 'dimensionWeights');
 
-const VERIFY_OPTIONS = {
-  ...pick('baseUrl', 'db', 'dbFile', 'replica', 'tokenFile', ...REQUEST_OPTIONS),
-  maxRequests: {
-    ...OPTIONS.maxRequests,
-    describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
-  },
-  ...pick('depth', 'repair', 'allowNetworkFs', 'against', 'quiet'),
-  verbose: { ...COMMAND_OPTIONS.verbose, describe: 'also list what the next sync fetches' },
-  ...pick('logLevel', 'logFormat', 'json', 'config'),
-} as const;
-
-const QUERY_OPTIONS = {
-  ...pick('db', 'dbFile', 'file'),
-  format: {
-    type: 'string',
-    choices: ['table', 'csv', 'json', 'ndjson'],
-    describe: 'output format of the rows (default: table on a terminal, else csv)',
-  },
-  ...pick('statementTimeout', 'config'),
-} as const;
-
-const DEMO_OPTIONS = {
-  db: { ...OPTIONS.db, default: 'demo.db' },
-  keep: {
-    type: 'boolean',
-    default: false,
-    describe: 'keep running until stopped: the source changes, syncs follow, and a page shows the mirror',
-  },
-  ...pick('allowNetworkFs', 'logLevel', 'config'),
-} as const;
-
-const ACCOUNTS_OPTIONS = {
-  ...pick('db', 'dbFile', 'baseUrl', 'tokenEnv'),
-  tokenFile: {
-    ...OPTIONS.tokenFile,
-    describe: 'file on the workers’ hosts that contains the access token of the account',
-  },
-  ...pick('schema', 'cron', 'delay', ...REQUEST_OPTIONS),
-  ...pick('history', 'fullEvery', 'grace', ...RETENTION_OPTIONS, 'replace', 'drop', 'json', 'config'),
-} as const;
-
 /** Every command. Its code is loaded only when it runs: help needs none of it, and no command needs another's. */
 export const COMMANDS: readonly CliCommand[] = [
   {
@@ -102,7 +61,16 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'verify',
     describe:
       'compare the mirror with the source now: what is missing, extra or unequal (exit 0 if equal, else 1); with --against, compare an export with the mirror',
-    options: VERIFY_OPTIONS,
+    options: {
+      ...pick('baseUrl', 'db', 'dbFile', 'replica', 'tokenFile', ...REQUEST_OPTIONS),
+      maxRequests: {
+        ...OPTIONS.maxRequests,
+        describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
+      },
+      ...pick('depth', 'repair', 'allowNetworkFs', 'against', 'quiet'),
+      verbose: { ...COMMAND_OPTIONS.verbose, describe: 'also list what the next sync fetches' },
+      ...pick('logLevel', 'logFormat', 'json', 'config'),
+    },
     run: async (args, io) =>
       args['against'] === undefined
         ? (await import('./verify.ts')).verifyCommand(args, io)
@@ -111,7 +79,15 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'query',
     describe: 'run one read-only SQL statement on the mirror',
-    options: QUERY_OPTIONS,
+    options: {
+      ...pick('db', 'dbFile', 'file'),
+      format: {
+        type: 'string',
+        choices: ['table', 'csv', 'json', 'ndjson'],
+        describe: 'output format of the rows (default: table on a terminal, else csv)',
+      },
+      ...pick('statementTimeout', 'config'),
+    },
     positionals: [
       { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
     ],
@@ -203,7 +179,15 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'accounts',
     describe: 'manage the accounts that workers sync, in PostgreSQL: add, list, remove or test one',
-    options: ACCOUNTS_OPTIONS,
+    options: {
+      ...pick('db', 'dbFile', 'baseUrl', 'tokenEnv'),
+      tokenFile: {
+        ...OPTIONS.tokenFile,
+        describe: 'file on the workers’ hosts that contains the access token of the account',
+      },
+      ...pick('schema', 'cron', 'delay', ...REQUEST_OPTIONS),
+      ...pick('history', 'fullEvery', 'grace', ...RETENTION_OPTIONS, 'replace', 'drop', 'json', 'config'),
+    },
     positionals: [
       { name: 'action', describe: 'add, list, remove, or test (lists the environments of the account at the service)' },
       { name: 'account', describe: 'the name of the account' },
@@ -238,7 +222,15 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'demo',
     describe: 'make a sample source, sync it twice with changes in between, and query the mirror',
-    options: DEMO_OPTIONS,
+    options: {
+      db: { ...OPTIONS.db, default: 'demo.db' },
+      keep: {
+        type: 'boolean',
+        default: false,
+        describe: 'keep running until stopped: the source changes, syncs follow, and a page shows the mirror',
+      },
+      ...pick('allowNetworkFs', 'logLevel', 'config'),
+    },
     run: async (args, io) => (await import('./demo.ts')).demoCommand(args, io),
   },
 ];

@@ -6,7 +6,6 @@ import { modeText } from './words.ts';
 
 const HEAD = ['environment', 'stream', 'mode', 'requests'];
 
-/** Renders a forecast: a table, then one line per remark. `width` is that of the terminal. */
 export function renderForecast(report: ForecastReport, width: number | null): string {
   const { streams } = report;
   const most = streams.reduce((greatest, { requests }) => Math.max(greatest, requests), 0);
@@ -46,21 +45,13 @@ const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
 };
 
 function outcome(report: ForecastReport): string[] {
+  const plus = report.not_counted.map((what) => `, plus ${what}`).join('');
   return [
-    `the next sync needs ${countOf(report)}, one of them for the list of environments${plus(report)}`,
+    `the next sync needs ${report.at_least ? 'at least ' : ''}${counted(report.requests, 'request')}, one of them for the list of environments${plus}`,
     ...stop(report),
     ...wholeDay(report),
     waiting(report),
   ];
-}
-
-function countOf({ requests, at_least }: ForecastReport): string {
-  return `${at_least ? 'at least ' : ''}${counted(requests, 'request')}`;
-}
-
-/** Requests that the mirror cannot predict. */
-function plus({ not_counted }: ForecastReport): string {
-  return not_counted.map((what) => `, plus ${what}`).join('');
 }
 
 function stop({ at_least, max_requests, runs }: ForecastReport): string[] {

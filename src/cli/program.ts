@@ -10,7 +10,6 @@ import { COMMAND_NAMES, checkDependents, createParser, flagsOf, withoutComment }
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables, variableOf } from './settings.ts';
 
-/** Runs one command line, handles every error and returns the exit code. */
 export async function main(argv: readonly string[], io = processIo()): Promise<number> {
   let code = 0;
   let settings: SettingsByName = new Map();

@@ -1,32 +1,22 @@
 import { counted } from '../core/counted.ts';
 import type { SyncEvent, SyncEventOf } from '../settings/options.ts';
-import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
 import { truncate } from './text-width.ts';
 import { modeText } from './words.ts';
 
 /** What the live view of a run shows. Times are milliseconds since 1970. */
 export interface ProgressState {
-  readonly lines: ReadonlyMap<string, ProgressLine>;
+  readonly lines: ReadonlyMap<string, SyncEventOf<'stream'>>;
   readonly ended: number;
   readonly wait: { readonly why: string; readonly untilMs: number } | null;
-}
-
-interface ProgressLine {
-  readonly environment: string;
-  readonly stream: string;
-  readonly counters: StreamCounters;
 }
 
 export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
 
 export function nextProgress(state: ProgressState, event: SyncEvent, nowMs: number): ProgressState {
   switch (event.type) {
-    case 'stream': {
-      const { environment, stream, counters } = event;
-      const line = { environment: environment.name, stream, counters };
-      return { ...state, lines: new Map(state.lines).set(`${environment.id} ${stream}`, line) };
-    }
+    case 'stream':
+      return { ...state, lines: new Map(state.lines).set(`${event.environment.id} ${event.stream}`, event) };
     case 'ended': {
       const lines = new Map(state.lines);
       lines.delete(`${event.environment.id} ${event.summary.stream}`);
@@ -65,7 +55,6 @@ export function requestText({ status, path, query, durationMs }: SyncEventOf<'re
   return `${status === 0 ? 'no response' : status} GET ${path}${everything ? query : ''} ${Math.round(durationMs)} ms`;
 }
 
-/** The lines to show: the streams in progress, then what the run is waiting for. */
 export function renderProgress(
   { lines, ended, wait }: ProgressState,
   nowMs: number,
@@ -80,6 +69,7 @@ export function renderProgress(
   return [...shown, ...last].map((line) => truncate(printable(line), screen.columns - 1)).join('\n');
 }
 
-function renderLine({ environment, stream, counters: { mode, reason, rows, pages, requests } }: ProgressLine): string {
-  return `  ${environment}  ${stream.padEnd(22)}  ${modeText(mode, reason)}  ${counted(rows, 'row')}  ${counted(pages, 'page')}  ${counted(requests, 'request')}`;
+function renderLine({ environment, stream, counters }: SyncEventOf<'stream'>): string {
+  const { mode, reason, rows, pages, requests } = counters;
+  return `  ${environment.name}  ${stream.padEnd(22)}  ${modeText(mode, reason)}  ${counted(rows, 'row')}  ${counted(pages, 'page')}  ${counted(requests, 'request')}`;
 }

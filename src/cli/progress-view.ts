@@ -34,7 +34,6 @@ export async function watchRun(io: CommandIo, args: CommandArguments): Promise<P
   return isLive ? liveView(io.stderr) : logRun(await io.log(logSettings(args)));
 }
 
-/** Shows work while it lasts. */
 export async function withView<Done, Event>(
   { onProgress, end }: ProgressView<Event>,
   work: (onProgress: (event: Event) => void) => Promise<Done>,

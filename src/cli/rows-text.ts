@@ -13,7 +13,6 @@ export async function* csvText(columns: readonly string[], portions: RowPortions
     );
 }
 
-/** One JSON array of objects. */
 export async function* jsonText(columns: readonly string[], portions: RowPortions): AsyncGenerator<string> {
   const keys = keysOf(columns);
   let start = '[\n';
@@ -25,7 +24,6 @@ export async function* jsonText(columns: readonly string[], portions: RowPortion
   yield start === ',\n' ? '\n]\n' : '[]\n';
 }
 
-/** One JSON object per line. */
 export async function* ndjsonText(columns: readonly string[], portions: RowPortions): AsyncGenerator<string> {
   const keys = keysOf(columns);
   for await (const rows of portions) yield rows.map((row) => `${objectText(keys, row)}\n`).join('');

@@ -27,7 +27,8 @@ export async function* tableText(
     if (rows.length === 0) continue;
     const portion = measure(columns, rows);
     const next = layoutOf(portion, width, layout);
-    const heads = layout !== null && continues(layout, next) ? [] : [...bottomOf(layout), ...topOf(portion, next)];
+    const continues = layout?.widths && isDeepStrictEqual([layout.widths, layout.numeric], [next.widths, next.numeric]);
+    const heads = continues ? [] : [...bottomOf(layout), ...topOf(portion, next)];
     yield `${[...heads, ...linesOf(portion, next, shown)].join('\n')}\n`;
     layout = next;
     shown += rows.length;
@@ -57,7 +58,6 @@ export function renderFitting<Row>(
   return renderFitting(columns.toSpliced(last, 1), rows, width);
 }
 
-/** Rows as texts, and what they need. */
 interface TablePortion {
   readonly heads: readonly string[];
   readonly cells: readonly (readonly string[])[];
@@ -88,10 +88,6 @@ function layoutOf(portion: TablePortion, width: number | null, before: TableLayo
   const natural = portion.natural.map((each, i) => Math.max(each, before?.natural[i] ?? 0));
   const numeric = portion.numeric.map((each, i) => each && (before?.numeric[i] ?? true));
   return { natural, numeric, width, widths: width === null ? natural : shrinkColumns(natural, width) };
-}
-
-function continues(before: TableLayout, next: TableLayout): boolean {
-  return before.widths !== null && isDeepStrictEqual([before.widths, before.numeric], [next.widths, next.numeric]);
 }
 
 function topOf({ heads }: TablePortion, { widths, numeric }: TableLayout): string[] {

@@ -71,17 +71,14 @@ function exitBySignal(signal: NodeJS.Signals, cutOff: string): void {
   const cursor = process.stderr.isTTY ? SHOW_CURSOR : '';
   process.stderr.write(`${cursor}obsync: stopped in the middle of ${cutOff}\n`);
   process.removeAllListeners(signal);
-  if (process.pid === FIRST_PID) replaceProcess(exitCodeOfSignal(signal));
-  else process.kill(process.pid, signal);
+  if (process.pid !== FIRST_PID) return void process.kill(process.pid, signal);
+  // Another program in its place ends all threads, whatever they are doing.
+  const exit = `process.exitCode = ${exitCodeOfSignal(signal)}`;
+  process.execve?.(process.execPath, [process.execPath, '--eval', exit], process.env);
 }
 
 /** Process 1 of a container is not ended by a signal that it has no listener for. */
 const FIRST_PID = 1;
-
-/** Replaces this program with another one: that ends all threads, whatever they are doing. */
-function replaceProcess(exitCode: number): void {
-  process.execve?.(process.execPath, [process.execPath, '--eval', `process.exitCode = ${exitCode}`], process.env);
-}
 
 const SHOW_CURSOR = '\u001B[?25h';
 

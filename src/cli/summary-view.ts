@@ -55,7 +55,6 @@ function environmentLines(streams: readonly StreamSummary[], { width, verbose }:
   ];
 }
 
-/** Omits counts that are all zero, and the status if every stream is done. */
 function columnsFor(streams: readonly StreamSummary[]): FittingColumn<StreamSummary>[] {
   const changes = COUNTS.filter(([, field]) => streams.some((stream) => stream[field] > 0));
   const isDone = streams.every(({ status }) => status === 'done');

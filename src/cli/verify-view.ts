@@ -30,7 +30,6 @@ export async function watchVerify(io: CommandIo, args: CommandArguments): Promis
 /** The most findings shown per stream; `--json` has all. */
 const MAX_SHOWN = 10;
 
-/** Renders a verification: a table, then the findings, and the verdict on the last line. */
 export function renderVerify(report: VerifyReport, width: number | null, verbose = false): string {
   return [
     ...table(report, width),
