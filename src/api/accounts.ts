@@ -1,4 +1,3 @@
-import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -9,7 +8,6 @@ import { nextTick } from '../sync/schedule-cron.ts';
 import {
   deleteAccount,
   findAccount,
-  type KnownAccount,
   loadAccounts,
   noAccount,
   requestListing,
@@ -20,7 +18,7 @@ import { dueAfter } from '../workers/due-time.ts';
 import { type AccountOptions, accountFrom, checkAccountName, settingsOfAccount } from './account-settings.ts';
 import { readAccountsDatabase, withAccountsDatabase } from './accounts-database.ts';
 import { dropMirror } from './drop-mirror.ts';
-import { requestEnvironments } from './request-environments.ts';
+import { requestEnvironments } from './session.ts';
 
 export interface AddAccountOptions extends AccountOptions, OptionsNamed<'db' | 'dbFile' | 'replace'> {}
 
@@ -90,7 +88,12 @@ export async function addAccount(options: AddAccountOptions): Promise<AccountRep
 export async function listAccounts(options: MirrorOptions = {}): Promise<AccountListReport> {
   checkOptions(options);
   const accounts = await readAccountsDatabase(options, { read: loadAccounts, none: [] });
-  return { accounts: accounts.map(listedReport) };
+  return {
+    accounts: accounts.map(({ added_at, environments, listing_error: error, ...account }) => ({
+      ...reportOf(account),
+      ...{ added_at, environments, error },
+    })),
+  };
 }
 
 /** Removes an account. Its mirror stays unless `drop` is set. @throws SyncError */
@@ -116,28 +119,14 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
   // Earlier failures should no longer delay the workers' next listing.
   await withAccountsDatabase(options, (database) => requestListing(database, name));
   const { chosen, unknown } = wantedOf(environments, settings.environments);
-  return {
-    account: name,
-    base_url: account.base_url,
-    environments: environments.map((environment) => testedEnvironment(account, environment, chosen)),
-    unknown,
-  };
-}
-
-function testedEnvironment(
-  account: SyncAccount,
-  environment: ListedEnvironment,
-  chosen: readonly ListedEnvironment[],
-): TestedEnvironment {
-  const wanted = chosen.includes(environment);
   const now = clock();
-  return {
-    env_id: environment.id,
-    environment: environment.name,
-    cron: environment.cron,
-    wanted,
-    next_run: wanted ? dueAfter(account, environment, now, { now, next: nextTick }) : null,
-  };
+  const tested = environments.map((environment) => {
+    const { id, name: environmentName, cron } = environment;
+    const wanted = chosen.includes(environment);
+    const next_run = wanted ? dueAfter(account, environment, now, { now, next: nextTick }) : null;
+    return { env_id: id, environment: environmentName, cron, wanted, next_run };
+  });
+  return { account: name, base_url: account.base_url, environments: tested, unknown };
 }
 
 function reportOf(account: SyncAccount): AccountReport {
@@ -151,9 +140,4 @@ function reportOf(account: SyncAccount): AccountReport {
     delay: account.delay_seconds,
     options: account.options,
   };
-}
-
-function listedReport(account: KnownAccount): ListedAccount {
-  const { added_at, environments, listing_error: error } = account;
-  return { ...reportOf(account), added_at, environments, error };
 }

@@ -3,7 +3,6 @@ import { belongsTo } from '../../state/run-log.ts';
 import { closeAfter } from '../core/close-after.ts';
 import { type AccountQuota, mergeQuota, secondsOfWaiting } from '../core/quota/quota.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
-import type { MirrorStore } from '../destination/mirror-store.ts';
 import { perform } from '../destination/sqlite/driver.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
 import { checkOptions } from '../settings/check-options.ts';
@@ -13,7 +12,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import { type DayForecast, forecast, type RunForecast } from '../sync/forecast.ts';
 import { deferErrors } from './defer-errors.ts';
 import { openStore } from './open-store.ts';
-import { type EnvironmentListing, requestEnvironments } from './request-environments.ts';
+import { type EnvironmentListing, requestEnvironments } from './session.ts';
 
 /** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {
@@ -48,7 +47,9 @@ export async function plan(options: PlanOptions): Promise<ForecastReport> {
   const { onProgress, rethrow } = deferErrors(watch.onProgress);
   const store = await openStore(settings.db);
   try {
-    await refuseForeign(store, settings);
+    // A missing folder, or the mirror of another service (R26), is refused before any request.
+    await store.checkPlace();
+    if (await store.exists()) await store.read(() => belongsTo(settings.baseUrl, store.display));
     const listing = await requestEnvironments({ ...settings, maxRequests: null }, { signal, onProgress });
     const exists = await store.exists();
     const rehearse = (path: string) => rehearsed(path, { settings, listing, exists }, signal);
@@ -74,10 +75,7 @@ async function rehearsed(
   return closeAfter(mirror.connection, async () => {
     const quota = quotaOf(perform(mirror.prepare, loadQuota()), listing.quota);
     const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
-    const outlook = await forecast(createDryRunMirror(mirror, clock), listing.opening, options, {
-      clock,
-      signal,
-    });
+    const outlook = await forecast(createDryRunMirror(mirror, clock), listing.opening, options, { clock, signal });
     return {
       server_time: outlook.server_time,
       mirror_exists: exists,
@@ -90,7 +88,12 @@ async function rehearsed(
       day: await outlook.rehearseDay(),
       not_counted: exists ? [CHANGES] : [],
       seconds: secondsOfWaiting(outlook.requests, quota),
-      quota: quota === null ? null : quotaReport(quota),
+      quota: quota && {
+        limit: quota.limit,
+        remaining: quota.remaining,
+        reset_seconds: quota.resetSeconds,
+        window_seconds: quota.windowSeconds,
+      },
       missing: outlook.missing,
       streams: outlook.streams,
     };
@@ -98,12 +101,6 @@ async function rehearsed(
 }
 
 const CHANGES = 'those for the changes at the source since the last sync';
-
-/** Refuses the mirror of another service (R26) and a missing folder, before any request. @throws SyncError `usage` */
-async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
-  await store.checkPlace();
-  if (await store.exists()) await store.read(() => belongsTo(baseUrl, store.display));
-}
 
 /** The latest known quota: of the last response, completed by what earlier runs recorded; else that of earlier runs. */
 function quotaOf(
@@ -113,8 +110,4 @@ function quotaOf(
   if (reported !== null) return mergeQuota(known, reported);
   if (known === null || known.limit === null) return null;
   return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
-}
-
-function quotaReport({ limit, remaining, resetSeconds, windowSeconds }: AccountQuota): ForecastReport['quota'] {
-  return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
 }

@@ -15,29 +15,15 @@ import type { RunSummary } from '../sync/summary.ts';
  */
 const [SENDING_MS, STOPPING_MS] = [60_000, 2500];
 
-/** What is told about a run: that it began, what it decided, and how it ended. */
-export interface RunReporter {
-  begin(): Promise<void>;
-  /** Decides what only the end of a run shows, and sends what waits. */
-  send(mirror: OpenMirror, summary: RunSummary, envIds: readonly string[]): Promise<void>;
-  end(summary: RunSummary | null): Promise<void>;
-}
-
-const SILENT: RunReporter = { begin: async () => {}, send: async () => {}, end: async () => {} };
-
-/** Whatever fails here becomes an event and never changes how the run ended. */
-export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>): RunReporter {
-  const { alerts } = settings;
-  if (alerts === null) return SILENT;
+/**
+ * Tells the channels that a run began, what it decided, and how it ended. Whatever fails here becomes an event and
+ * never changes how the run ended.
+ */
+export function openReporter(alerts: AlertSettings, settings: SyncSettings, watch: WorkWatch<SyncEvent>) {
   const { limit, dispose } = deadlines(watch.signal);
   const sender = openSender(settings.ca);
   const warn = (error: unknown, about = ''): void =>
-    watch.onProgress({
-      type: 'alerts',
-      delivered: 0,
-      failed: 1,
-      error: about + errorMessage(error),
-    });
+    watch.onProgress({ type: 'alerts', delivered: 0, failed: 1, error: about + errorMessage(error) });
   const pingAll = async (path: string, body: string): Promise<void> => {
     const pinged = alerts.channels.map(async (channel) => {
       if (channel.type !== 'ping') return;
@@ -47,7 +33,8 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
   };
   return {
     begin: () => pingAll('start', ''),
-    async send(mirror, summary, reached) {
+    /** Decides what only the end of a run shows, and sends what waits. */
+    async send(mirror: OpenMirror, summary: RunSummary, reached: readonly string[]): Promise<void> {
       try {
         // A stopped run has no time for environments that it has not reached (R27).
         const stays = reached.length > 0 || watch.signal.aborted;
@@ -57,7 +44,7 @@ export function openReporter(settings: SyncSettings, watch: WorkWatch<SyncEvent>
         warn(error);
       }
     },
-    async end(summary) {
+    async end(summary: RunSummary | null): Promise<void> {
       await pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary));
       await sender.close();
       dispose();

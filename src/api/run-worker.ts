@@ -14,8 +14,8 @@ import { workUntilStopped } from '../workers/worker.ts';
 import { createWorkerMetrics } from '../workers/worker-metrics.ts';
 import { settingsOfAccount } from './account-settings.ts';
 import { openAccountsDatabase } from './accounts-database.ts';
-import { requestEnvironments } from './request-environments.ts';
 import { serveMetrics } from './serve-metrics.ts';
+import { requestEnvironments } from './session.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
 /** `concurrency` is the number of parallel syncs. A worker that is stopped releases unfinished jobs. */
@@ -86,17 +86,9 @@ function createPorts(
       const settings = { ...settingsOfAccount(account, address), environments: [environment.id], alerts };
       const about = { account: account.name, environment: environment.name };
       const onProgress = (event: SyncEvent): void => {
-        switch (event.type) {
-          case 'environments':
-          case 'stream':
-          case 'ended':
-            break;
-          case 'alerts':
-            emit({ ...about, ...event });
-            break;
-          default:
-            emit({ type: 'source', ...about, event });
-        }
+        if (event.type === 'alerts') emit({ ...about, ...event });
+        else if (event.type !== 'environments' && event.type !== 'stream' && event.type !== 'ended')
+          emit({ type: 'source', ...about, event });
       };
       return threads.use((thread) => thread.run('sync', settings, { signal, onProgress }));
     },

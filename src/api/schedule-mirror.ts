@@ -6,23 +6,23 @@ import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
 import { openStore } from './open-store.ts';
 
-/** The environments of a mirror and their last runs; empty without a mirror. @throws SyncError `usage` */
+/**
+ * The environments of a mirror and their last runs; empty without a mirror.
+ * @throws SyncError `usage` if the mirror belongs to another base URL (R26)
+ */
 export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
   const store = await openStore(db);
   if (!(await store.exists())) return { environments: [], lastStarts: new Map() };
   await store.bringUpToDate();
-  return store.read(() => mirrored(baseUrl, store.display));
+  return store.read(function* () {
+    yield* belongsTo(baseUrl, store.display);
+    return { environments: yield* listedEnvironments(), lastStarts: yield* loadLastStarts(STREAM_NAMES) };
+  });
 }
 
 /** The environments that the last run found listed. */
 export async function readEnvironments(db: string): Promise<readonly ListedEnvironment[]> {
   return (await openStore(db)).read(listedEnvironments);
-}
-
-/** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */
-function* mirrored(baseUrl: string, name: string): StateStatements<MirroredEnvironments> {
-  yield* belongsTo(baseUrl, name);
-  return { environments: yield* listedEnvironments(), lastStarts: yield* loadLastStarts(STREAM_NAMES) };
 }
 
 function* listedEnvironments(): StateStatements<ListedEnvironment[]> {

@@ -1,6 +1,5 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import type { KeptQuota } from '../core/quota/quota.ts';
-import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
 import type { OptionsNamed, ProgressOptions, SyncEvent, SyncOptions } from '../settings/options.ts';
@@ -9,9 +8,9 @@ import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { refuseNetworkFs } from './open-store.ts';
-import { requestEnvironments } from './request-environments.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { type ScheduleServerOptions, type ServerEvent, startServers } from './schedule-servers.ts';
+import { requestEnvironments } from './session.ts';
 import { textfileWriter, type WriteTextfile } from './textfile.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
@@ -23,14 +22,14 @@ export interface ScheduleOptions
 
 export type ScheduleEvent = SyncEvent | ServerEvent | { readonly type: 'run'; readonly summary: RunSummary };
 
-type EmitEvent = (event: ScheduleEvent) => void;
-
 /** Syncs on a schedule, one run at a time, until `signal` is aborted. @throws SyncError if it can never work */
 export async function schedule(options: ScheduleOptions): Promise<void> {
   checkOptions(options);
   const settings = syncSettings(options);
   refuseNetworkFs(settings);
-  const rules = scheduleRules(options, settings);
+  // With a request limit each environment has its own run, and so its own count.
+  const together = settings.maxRequests === null;
+  const rules = { ...cronRules(options), environments: settings.environments, together };
   const writeTextfile = textfileWriter(options);
   const { signal, onProgress } = watchOf<ScheduleEvent>(options);
   const emit = guardListener(onProgress);
@@ -43,12 +42,6 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
   } finally {
     await Promise.all([thread.close(), servers.close()]);
   }
-}
-
-/** @throws SyncError `usage` */
-function scheduleRules(options: ScheduleOptions, { environments, maxRequests }: SyncSettings): ScheduleRules {
-  // With a request limit each environment has its own run, and so its own count.
-  return { ...cronRules(options), environments, together: maxRequests === null };
 }
 
 interface ScheduleRunner {
@@ -95,7 +88,7 @@ function schedulePorts(
 }
 
 /** A throwing listener does not end the schedule. Its first error becomes a process warning. */
-function guardListener(onProgress: EmitEvent): EmitEvent {
+function guardListener(onProgress: (event: ScheduleEvent) => void): typeof onProgress {
   let hasThrown = false;
   return (event) => {
     try {

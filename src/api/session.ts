@@ -1,8 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { loadKeptQuota } from '../../state/quota-store.ts';
+import { closeAfter } from '../core/close-after.ts';
 import type { Source, SourceEvent } from '../core/ports/source.ts';
 import { remainingWindow } from '../core/quota/quota.ts';
+import { reconcile } from '../core/schedule/environments.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import type { CollectionsEvent, SyncEvent } from '../settings/options.ts';
 import { clock, type SyncSettings, selectStreams, type WorkWatch } from '../settings/sync-settings.ts';
@@ -17,10 +19,10 @@ import { openReporter } from './run-alerts.ts';
 export async function runOnce(settings: SyncSettings, watch: WorkWatch<SyncEvent>): Promise<RunSummary> {
   const store = await openStore(settings.db);
   const source = openSource(store, settings, watch);
-  const reporter = openReporter(settings, watch);
+  const reporter = settings.alerts && openReporter(settings.alerts, settings, watch);
   let summary: RunSummary | null = null;
   // The run does not wait for it.
-  const begun = reporter.begin();
+  const begun = reporter?.begin();
   try {
     const ports = {
       source,
@@ -30,7 +32,7 @@ export async function runOnce(settings: SyncSettings, watch: WorkWatch<SyncEvent
       clock,
       signal: watch.signal,
       onProgress: (event: CollectionsEvent) => watch.onProgress(event),
-      onEnd: reporter.send,
+      ...(reporter && { onEnd: reporter.send }),
     };
     const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
     summary = await runSync(ports, options);
@@ -40,7 +42,7 @@ export async function runOnce(settings: SyncSettings, watch: WorkWatch<SyncEvent
   } finally {
     await source.close();
     await begun;
-    await reporter.end(summary);
+    await reporter?.end(summary);
   }
 }
 
@@ -52,6 +54,19 @@ export async function resumeSource(settings: SyncSettings, watch: WorkWatch<Sour
   const left = remainingWindow([ofLastRun, settings.keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
   return source;
+}
+
+/** The list of environments, and the account's quota as its responses stated it. */
+export type EnvironmentListing = Awaited<ReturnType<typeof requestEnvironments>>;
+
+/** Requests the list of environments that the token may see, outside of a run. @throws SyncError */
+export async function requestEnvironments(settings: SyncSettings, watch: WorkWatch<SourceEvent>) {
+  const { limits } = await openStore(settings.db);
+  return closeAfter(await resumeSource(settings, watch), async (source) => {
+    const environments = await source.environments();
+    const { listed } = reconcile(environments, [], clock(), limits);
+    return { opening: { environments, times: source.times() }, listed, quota: source.quota?.() ?? null };
+  });
 }
 
 /** The service, without what earlier runs left of its quota. */

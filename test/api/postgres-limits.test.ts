@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { requestEnvironments } from '../../src/api/request-environments.ts';
-import { runOnce } from '../../src/api/session.ts';
+import { requestEnvironments, runOnce } from '../../src/api/session.ts';
 import { verify } from '../../src/index.ts';
 import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { putAsset, putAssetEdge } from '../model/environment.ts';
