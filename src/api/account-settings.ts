@@ -28,8 +28,11 @@ export function accountFrom(given: AccountOptions, address: string): SyncAccount
   withSchema(address, schema);
   if (schema === 'public')
     throw new OptionError('schema', 'any program may use the schema public: name another one with --schema');
+  // Defaults are not stored: a later version may change them.
+  const isSet = (option: (typeof ACCOUNT_SYNC_OPTIONS)[number]): boolean =>
+    given[option] !== undefined && given[option] !== (OPTIONS[option] as OptionEntry).default;
   const options = Object.fromEntries(
-    ACCOUNT_SYNC_OPTIONS.filter((option) => isSet(option, given[option])).map((option) => [
+    ACCOUNT_SYNC_OPTIONS.filter(isSet).map((option) => [
       option,
       // Workers run in other folders, so the path must be absolute.
       option === 'caFile' ? resolve(String(given.caFile)) : given[option],
@@ -47,12 +50,6 @@ export function accountFrom(given: AccountOptions, address: string): SyncAccount
     delay_seconds: delaySeconds,
     options,
   };
-}
-
-/** Defaults are not stored: a later version may change them. */
-function isSet(option: (typeof ACCOUNT_SYNC_OPTIONS)[number], value: unknown): boolean {
-  const { default: defaultValue }: OptionEntry = OPTIONS[option];
-  return value !== undefined && value !== defaultValue;
 }
 
 /** Names appear in messages, in tables and on command lines. */

@@ -23,7 +23,6 @@ export async function openAccountsDatabase(
   }
 }
 
-/** Runs an action on the database and closes it. @throws SyncError */
 export async function withAccountsDatabase<Done>(
   options: MirrorOptions,
   work: (database: WorkDatabase) => Promise<Done>,

@@ -4,7 +4,6 @@ import { dirname, join, resolve } from 'node:path';
 import type { BiTool } from '../bi/tools.ts';
 import { type ToolFile, writeFiles } from '../bi/write-files.ts';
 import { closestName } from '../core/closest-name.ts';
-import type { MirrorAddress } from '../destination/stores.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
@@ -39,9 +38,10 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   if (semantic && tool !== 'dbt')
     throw new OptionError('semantic', `${tool} has no semantic layer: --semantic is for dbt`);
   if (pageUrl !== null) checkPageUrl(pageUrl, tool);
+  // The files of other tools do not mention the mirror.
+  const address = addressOf(NAME_MIRROR.includes(tool) ? givenAddress(options) : OPTIONS.db.default);
   const places = {
-    // The files of other tools do not mention the mirror.
-    mirror: absolute(addressOf(NAME_MIRROR.includes(tool) ? givenAddress(options) : OPTIONS.db.default)),
+    mirror: address.kind === 'file' ? { ...address, path: resolve(address.path) } : address,
     to: resolve(to),
     semantic,
     pageUrl,
@@ -58,9 +58,6 @@ function checkPageUrl(pageUrl: string, tool: BiTool): void {
   if (!/^https?:$/.test(protocol) || [username, password, search, hash].some(Boolean))
     throw new OptionError('pageUrl', 'the address of a page is https://host or https://host/path, without more');
 }
-
-const absolute = (address: MirrorAddress): MirrorAddress =>
-  address.kind === 'file' ? { ...address, path: resolve(address.path) } : address;
 
 /** The folder of the files that the package ships as they are. */
 const SHIPPED = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'src', 'bi');

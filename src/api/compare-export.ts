@@ -7,7 +7,7 @@ import { bucketAddress } from '../export/bucket/bucket-address.ts';
 import { withImage } from '../export/bucket/bucket-image.ts';
 import { sumOfFiles } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
-import { type ExportManifest, LAYOUT } from '../export/manifest.ts';
+import { LAYOUT } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { compareExport, type ExportDifference } from '../export/verify-export.ts';
 import { openBucket, readManifest } from './export-mirror.ts';
@@ -53,7 +53,9 @@ async function compareMirror(
   { connection }: MirrorFile,
   { against, folder, signal }: { against: string; folder: string; signal: AbortSignal },
 ): Promise<VerifyExportReport> {
-  const manifest = manifestOf(folder, against);
+  const manifest = existsSync(folder) ? readManifest(folder) : null;
+  if (manifest === null)
+    throw new SyncError('usage', `${against} contains no export: create one with \`obsync export\``);
   connection.exec('begin');
   if (manifest.schema_version !== sqliteVersion(connection))
     throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
@@ -64,11 +66,4 @@ async function compareMirror(
   const { instant, files } = manifest;
   const rows = sumOfFiles(files, 'rows');
   return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
-}
-
-function manifestOf(folder: string, against: string): ExportManifest {
-  const manifest = existsSync(folder) ? readManifest(folder) : null;
-  if (manifest === null)
-    throw new SyncError('usage', `${against} contains no export: create one with \`obsync export\``);
-  return manifest;
 }

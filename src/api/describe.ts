@@ -39,7 +39,6 @@ export interface MirrorDescription {
   readonly metrics: readonly MetricDescription[];
 }
 
-/** The SQLite type of each kind of column. */
 const STORED: Readonly<Record<ColumnKind, string>> = {
   text: 'TEXT',
   integer: 'INTEGER',

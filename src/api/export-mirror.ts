@@ -67,7 +67,6 @@ export interface ExportReport extends FileCounts {
   readonly tables: readonly (FileCounts & { readonly table: string })[];
 }
 
-/** Runs one export of the mirror. @throws SyncError */
 export async function exportOnce(
   settings: ExportSettings,
   watch: WorkWatch<ExportEvent>,

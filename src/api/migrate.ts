@@ -1,4 +1,4 @@
-import type { DistributionReport, MirrorChange, MirrorStore, TableDistribution } from '../destination/mirror-store.ts';
+import type { DistributionReport, MirrorChange } from '../destination/mirror-store.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
@@ -21,14 +21,14 @@ export async function migrate(options: MigrateOptions = {}): Promise<MigrateRepo
   const db = givenAddress(options);
   refuseNetworkFs({ ...options, db });
   const store = await openStore(db);
-  const distribution = options.citus === true ? distributionOf(store) : null;
+  const distribution = options.citus === true ? store.distribution : null;
+  if (options.citus === true && distribution === null)
+    throw new OptionError(
+      'citus',
+      `--citus needs a mirror in PostgreSQL, and ${store.display} is a file: leave it out`,
+    );
   await distribution?.check();
   const change = await store.bringUpToDate();
   const citus = distribution === null ? null : await distribution.distribute();
   return { db: store.display, change, citus };
-}
-
-function distributionOf({ distribution, display }: MirrorStore): TableDistribution {
-  if (distribution !== null) return distribution;
-  throw new OptionError('citus', `--citus needs a mirror in PostgreSQL, and ${display} is a file: leave it out`);
 }

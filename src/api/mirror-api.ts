@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, RegisterOptions } from 'fastify';
 import { checkOptions } from '../settings/check-options.ts';
 import type { ApiOptions } from './prepare-server.ts';
 import type { ServerLogger } from './server-logger.ts';
@@ -15,7 +15,8 @@ export interface FastifyApp {
  */
 export async function mirrorApi(fastifyApp: FastifyApp, pluginOptions: ApiOptions): Promise<void> {
   const app = fastifyApp as FastifyInstance;
-  const options = withoutFastifyOptions(pluginOptions);
+  // Fastify passes the options of `register` itself to the plugin too.
+  const { prefix, logLevel, logSerializers, ...options } = pluginOptions as ApiOptions & RegisterOptions;
   checkOptions(options);
   const { prepareServer } = await import('./prepare-server.ts');
   const { server, warnings } = await prepareServer({ logger: app.log, ...options });
@@ -30,11 +31,4 @@ export async function mirrorApi(fastifyApp: FastifyApp, pluginOptions: ApiOption
     server.routing(request.raw, reply.raw);
   });
   app.addHook('onClose', () => server.close());
-}
-
-/** Options of `register` itself, which Fastify passes to the plugin too. */
-const FASTIFY_OPTIONS: readonly string[] = ['prefix', 'logLevel', 'logSerializers'];
-
-function withoutFastifyOptions(pluginOptions: ApiOptions): ApiOptions {
-  return Object.fromEntries(Object.entries(pluginOptions).filter(([name]) => !FASTIFY_OPTIONS.includes(name)));
 }

@@ -25,9 +25,10 @@ export async function query(options: QueryOptions): Promise<QueryResult> {
   if (store.file === null && parameters !== undefined && !Array.isArray(parameters))
     throw new OptionError('parameters', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');
   const rows = await store.query({ sql, parameters, bigints, timeoutSeconds });
-  return { ...rows, [Symbol.asyncIterator]: () => objectsFrom(rows) };
-}
-
-async function* objectsFrom({ columns, portions }: StatementRows): AsyncGenerator<Readonly<Record<string, SqlValue>>> {
-  for await (const portion of portions) for (const row of portion) yield rowObject(columns, row);
+  return {
+    ...rows,
+    async *[Symbol.asyncIterator]() {
+      for await (const portion of rows.portions) for (const row of portion) yield rowObject(rows.columns, row);
+    },
+  };
 }

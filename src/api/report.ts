@@ -50,7 +50,6 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
   return report;
 }
 
-/** Makes the page without writing it. @throws SyncError `usage` */
 export async function makeReport(
   options: ReportOptions,
 ): Promise<{ readonly html: Buffer; readonly report: PageReport }> {

@@ -18,12 +18,6 @@ export interface ServedMetrics {
 const UNREADABLE =
   'the database cannot be read: run obsync status (workers: obsync accounts list) on this host to see why\n';
 
-interface MetricsAnswer {
-  readonly status: number;
-  readonly type: string;
-  readonly text: string;
-}
-
 /** Serves metrics if a port is given. @throws SyncError `usage` if it cannot listen there */
 export async function serveMetrics(
   { metricsPort, metricsHost = OPTIONS.metricsHost.default }: OptionsNamed<'metricsPort' | 'metricsHost'>,
@@ -32,11 +26,14 @@ export async function serveMetrics(
   if (metricsPort === undefined) return null;
   const port = readNumber('metricsPort', metricsPort);
   const server = createServer(async ({ url = '', method = '' }, response) => {
-    const answer = answerOf(url, metrics);
-    if (answer === null) return void response.writeHead(404).end();
+    const [path, query] = url.split('?', 2);
+    const health = path === '/healthz' ? metrics.health : undefined;
+    if (path !== '/metrics' && health === undefined) return void response.writeHead(404).end();
     if (!['GET', 'HEAD'].includes(method)) return void response.writeHead(405, { allow: 'GET, HEAD' }).end();
     try {
-      const { status, type, text } = await answer();
+      const { status, type, text } = health
+        ? await answerHealth(health, new URLSearchParams(query).get('max_age'))
+        : { status: 200, type: metrics.contentType, text: await metrics.text() };
       response.writeHead(status, { 'content-type': type }).end(text);
     } catch {
       // Whoever may scrape need not learn where the database is.
@@ -60,16 +57,8 @@ export async function serveMetrics(
   };
 }
 
-/** How to answer a request for this address; null if there is nothing. */
-function answerOf(url: string, { contentType, text, health }: ServedMetrics): (() => Promise<MetricsAnswer>) | null {
-  const [path, query] = url.split('?', 2);
-  if (path === '/metrics') return async () => ({ status: 200, type: contentType, text: await text() });
-  if (path !== '/healthz' || health === undefined) return null;
-  return () => answerHealth(health, new URLSearchParams(query).get('max_age'));
-}
-
 /** As `serve` answers it. */
-async function answerHealth(health: Required<ServedMetrics>['health'], maxAge: string | null): Promise<MetricsAnswer> {
+async function answerHealth(health: Required<ServedMetrics>['health'], maxAge: string | null) {
   const json = (status: number, body: object) => ({ status, type: 'application/json', text: JSON.stringify(body) });
   const seconds = maxAge === null ? null : durationSeconds(maxAge);
   if (maxAge !== null && seconds === null)

@@ -79,13 +79,11 @@ interface UnderWay {
   readonly pages: number;
 }
 
-interface StatusSubject {
-  readonly name: string;
-  scopeOf(envId: string): MirrorScope;
-}
-
 /** Reads one consistent state if the statements run in one transaction. */
-export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): SqlStatements<StatusReport> {
+export function* readStatus(
+  { name, scopeOf }: { readonly name: string; scopeOf(envId: string): MirrorScope },
+  now: Instant,
+): SqlStatements<StatusReport> {
   const found = yield* all(
     queryBuilder.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
   );
@@ -103,7 +101,7 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
     base_url: (yield* first(queryBuilder.select().from(mirrorTable)))?.base_url ?? null,
     checked_at: now,
     last_run: yield* readLastRun(),
-    environments_rejected: yield* countRejectedEnvironments(scopeOf('')),
+    environments_rejected: Number(yield* value(scopeOf(''), COUNT_REJECTED_ENVIRONMENTS)),
     environments,
   };
 }
@@ -196,10 +194,8 @@ function* readLastStreamRun(scope: MirrorScope, stream: StreamName): SqlStatemen
   return rest;
 }
 
-function* countRejectedEnvironments(scope: MirrorScope): SqlStatements<number> {
-  const sql = "select count(*) from rejected_rows where env_id = @env and stream = 'environments'";
-  return Number(yield* value(scope, sql));
-}
+const COUNT_REJECTED_ENVIRONMENTS =
+  "select count(*) from rejected_rows where env_id = @env and stream = 'environments'";
 
 /** Marks of deleted rows need no read. */
 function* countMarks(scope: MirrorScope, stream: CatalogueEntry): SqlStatements<number> {

@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { environments } from '../../schema/assets.ts';
 import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -19,14 +18,14 @@ export const noToken = (why: string): SyncError => new SyncError('usage', `no to
 
 /** The accepted tokens; none until the first `load`. */
 export function openTokenStore(
-  auth: AuthOptions,
+  { token, tokensFile }: AuthOptions,
   { mirror, log }: { readonly mirror: MirrorFile; readonly log: ServerLog },
 ) {
-  const { tokensFile } = auth;
   let keys: readonly TokenHash[] = [];
   /** @throws SyncError `usage` if the file cannot be read or no token would be accepted */
   const load = (): void => {
-    const found = keysOf(auth);
+    const root = token === null ? [] : [rootToken('OBSYNC_SERVE_TOKEN', token)];
+    const found = tokensFile === null ? root : [...root, ...parseTokens(tokensFile, readTextFile(tokensFile))];
     if (found.length === 0) throw noToken(`${tokensFile} contains no token`);
     const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
     for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
@@ -42,11 +41,6 @@ export function openTokenStore(
     }
   };
   return { load, keys: () => keys, reload };
-}
-
-function keysOf({ token, tokensFile }: AuthOptions): TokenHash[] {
-  const root = token === null ? [] : [rootToken('OBSYNC_SERVE_TOKEN', token)];
-  return tokensFile === null ? root : [...root, ...parseTokens(tokensFile, readTextFile(tokensFile))];
 }
 
 const WRITABLE_BY_ALL = 0o002;
@@ -76,11 +70,17 @@ interface TokenLimit {
 
 const LIMITS: readonly TokenLimit[] = [
   {
+    // A token must name an environment by id, not by name.
     what: 'environment with the id',
-    named: (reader) => [...(reader.environments ?? [])],
-    unknownOf: unknownEnvironments,
+    named: ({ environments }) => [...(environments ?? [])],
+    unknownOf: (ids, mirror) => unknownIds(ids, mirror, 'select id from environments where id in'),
   },
-  { what: 'asset with the id', named: ({ assetIds }) => assetIds ?? [], unknownOf: unknownAssets },
+  {
+    what: 'asset with the id',
+    named: ({ assetIds }) => assetIds ?? [],
+    unknownOf: (ids, mirror) =>
+      unknownIds(ids, mirror, 'select a.id from environments e join assets a on a.env_id = e.id and a.id in'),
+  },
   { what: 'asset at the path', named: ({ paths }) => paths ?? [], unknownOf: unknownPaths },
 ];
 
@@ -91,23 +91,11 @@ function warning(name: string, what: string, [first, ...others]: readonly string
 
 const trimmed = (path: string): string => path.replace(/\/+$/, '');
 
-const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): Set<string> =>
-  new Set([...all].filter((id) => !known.has(id)));
-
-/** A token must name an environment by id, not by name. */
-function unknownEnvironments(ids: ReadonlySet<string>, { db }: MirrorFile): Set<string> {
-  const known = db.select({ id: environments.id }).from(environments).all();
-  return without(ids, new Set(known.map(({ id }) => id)));
-}
-
-function unknownAssets(ids: ReadonlySet<string>, { connection }: MirrorFile): Set<string> {
-  const sql =
-    'select a.id from environments e join assets a on a.env_id = e.id and a.id in (select value from json_each(?))';
-  const known = connection
-    .prepare(sql)
-    .pluck()
-    .all(JSON.stringify([...ids])) as string[];
-  return without(ids, new Set(known));
+/** `selectIn` selects the ids that are in the list after it. */
+function unknownIds(ids: ReadonlySet<string>, { connection }: MirrorFile, selectIn: string): Set<string> {
+  const statement = connection.prepare(`${selectIn} (select value from json_each(?))`).pluck();
+  const known = new Set(statement.all(JSON.stringify([...ids])));
+  return new Set([...ids].filter((id) => !known.has(id)));
 }
 
 /** Reads the paths of all assets until every path is found: no index finds the assets nested under a path. */

@@ -2,9 +2,9 @@ import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import { closeAfter } from '../core/close-after.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
-import type { SyncError } from '../core/errors.ts';
+import { translateErrors } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
-import type { Source, SourceEvent } from '../core/ports/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { perform } from '../destination/sqlite/driver.ts';
 import { createMirrorReader, createScratchTables } from '../destination/sqlite/mirror-reader.ts';
@@ -15,7 +15,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import { repair } from '../verify/repair.ts';
 import { repairable } from '../verify/repair-environment.ts';
 import { reportOf } from '../verify/report.ts';
-import { type VerifyProgress, type VerifyResult, verifyMirror } from '../verify/verify.ts';
+import { type VerifyProgress, verifyMirror } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import { openStore } from './open-store.ts';
 import { readMirror } from './read-mirror.ts';
@@ -40,13 +40,11 @@ type VerifyWatch = WorkWatch<VerifyEvent>;
 /** Verifies the mirror over HTTP, and records the result in it if possible. @throws SyncError */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   const store = await openStore(settings.db);
-  try {
-    const report = await verifyStore(store, settings, watch);
+  const verified = verifyStore(store, settings, watch).then(async (report) => {
     await record(store, settings, report);
     return report;
-  } catch (error) {
-    throw store.explain(error);
-  }
+  });
+  return translateErrors(verified, store.explain);
 }
 
 /** Records the verification of a whole mirror for its readers, if the mirror can be written now. */
@@ -76,7 +74,6 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   }
 }
 
-/** Opens the mirror and locks all its environments. @throws SyncError */
 async function lockWholeMirror(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
   // Refuses a missing mirror or one of another version before changing it.
   await store.read(loadEnvironments);
@@ -99,40 +96,23 @@ async function verifyFile(
 ): Promise<VerifyReport> {
   perform(mirror.prepare, belongsTo(settings.baseUrl, store.display));
   createScratchTables(mirror);
-  return closeAfter(await resumeSource(settings, watch), (source) =>
-    verifyAndRepair(settings, watch, { mirror, locked, source, limits: store.limits }),
-  );
-}
-
-interface VerifiedPlace extends Pick<MirrorStore, 'limits'> {
-  readonly mirror: MirrorFile;
-  readonly locked: OpenMirror | null;
-  readonly source: Source;
-}
-
-async function verifyAndRepair(
-  settings: VerifySettings,
-  { signal, onProgress: emit }: VerifyWatch,
-  { mirror, locked, source, limits }: VerifiedPlace,
-): Promise<VerifyReport> {
-  const options = { ...settings, limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
+  const { signal, onProgress: emit } = watch;
+  const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
   const reader = (envId: string) => createMirrorReader(mirror, envId);
   const state = fileState(mirror, clock);
   const onProgress = (progress: VerifyProgress): void => emit({ type: 'progress', ...progress });
-  const verification = await verifyMirror({ source, state, reader, clock, signal, onProgress }, options);
-  for (const error of failuresOf(verification)) emit({ type: 'failure', error });
-  const facts = () => ({ server_time: source.times().serverTime, requests: source.requests() });
-  const report = reportOf(verification, facts());
-  if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
-  const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock, signal }, options, verification);
-  if (repaired.error !== null) emit({ type: 'failure', error: repaired.error });
-  return reportOf(verification, facts(), repaired);
-}
-
-function failuresOf({ error, verifications }: VerifyResult): Set<SyncError> {
-  return new Set([error, ...verifications.map((each) => each.error)].filter((each) => each !== null));
-}
-
-function isRepairable({ verifications }: VerifyResult, { findings }: VerifyReport): boolean {
-  return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
+  return closeAfter(await resumeSource(settings, watch), async (source) => {
+    const verification = await verifyMirror({ source, state, reader, clock, signal, onProgress }, options);
+    const { error, verifications } = verification;
+    for (const failure of new Set([error, ...verifications.map((each) => each.error)]))
+      if (failure !== null) emit({ type: 'failure', error: failure });
+    const facts = () => ({ server_time: source.times().serverTime, requests: source.requests() });
+    const report = reportOf(verification, facts());
+    if (locked === null || report.error !== null) return report;
+    if (report.findings.length === 0 && !verifications.some((each) => repairable(each).length > 0)) return report;
+    const ports = { catalogue: CATALOGUE, source, mirror: locked, clock, signal };
+    const repaired = await repair(ports, options, verification);
+    if (repaired.error !== null) emit({ type: 'failure', error: repaired.error });
+    return reportOf(verification, facts(), repaired);
+  });
 }

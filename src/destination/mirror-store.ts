@@ -64,7 +64,7 @@ export interface WriterOptions {
 export type MirrorChange = 'made' | 'updated' | 'none';
 
 /** A database that can distribute a mirror's tables over several nodes by environment. */
-export interface TableDistribution {
+interface TableDistribution {
   /** @throws SyncError `usage` if the database has only one node */
   check(): Promise<void>;
   /** Distributes the tables of an up-to-date mirror. @throws SyncError */

@@ -8,7 +8,6 @@ import { openStore } from '../open-store.ts';
 import { verifyOnce } from '../verify-mirror.ts';
 import type { ThreadJobs } from './thread-messages.ts';
 
-/** Every job other than a sync. */
 export const OTHER_JOBS: Omit<ThreadJobs, 'sync'> = {
   verify: verifyOnce,
   export: exportOnce,

@@ -32,7 +32,6 @@ function listen(port: MessagePort): void {
 /** A page causes several events. Progress is sent a few times per second, and only its latest state. */
 const RELAY_MS = 50;
 
-/** Sends the events of a job in portions. */
 function relayTo(port: MessagePort) {
   const waiting = new Map<string | number, object>();
   let [count, timer]: [number, NodeJS.Timeout | null] = [0, null];
