@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { cronRules } from '../settings/cron-rules.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { OPTIONS, type OptionEntry, REQUEST_OPTIONS, RETENTION_OPTIONS } from '../settings/option-table.ts';
@@ -81,7 +81,7 @@ const OTHER_SECRETS = /^(?:PG|OBSYNC_DB)/;
 
 function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'token_env' | 'token_file'> {
   if ((tokenEnv === undefined) === (tokenFile === undefined))
-    throw new SyncError('usage', 'an account needs exactly one token location: pass --token-env or --token-file');
+    throw usageError('an account needs exactly one token location: pass --token-env or --token-file');
   if (tokenEnv !== undefined && OTHER_SECRETS.test(tokenEnv))
     throw new OptionError(
       'tokenEnv',

@@ -3,7 +3,7 @@ import { type ChannelSender, DeliveryError, openSender } from '../alerts/deliver
 import type { AlertChannel, AlertMessage } from '../core/alerts/alert.ts';
 import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { closeAfter } from '../core/close-after.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { addSeconds, type Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { type AlertSettings, alertSettings } from '../settings/alert-settings.ts';
@@ -99,8 +99,7 @@ function sampleOf(now: Instant): AlertMessage {
 export async function snoozeAlert(options: SnoozeOptions): Promise<SnoozeReport> {
   checkOptions(options);
   const { name } = options;
-  if (typeof name !== 'string' || name === '')
-    throw new SyncError('usage', 'no alert: name its key, see obsync alerts list');
+  if (typeof name !== 'string' || name === '') throw usageError('no alert: name its key, see obsync alerts list');
   const until = addSeconds(clock(), readDuration('for', options.for));
   const db = givenAddress(options);
   refuseNetworkFs({ ...options, db });
@@ -110,8 +109,7 @@ export async function snoozeAlert(options: SnoozeOptions): Promise<SnoozeReport>
   return closeAfter(await store.open(new AbortController().signal), async (mirror) => {
     const keys = await mirror.state.snoozeAlerts(name, until);
     if (keys.length === 1) return { key: keys[0] ?? name, until };
-    throw new SyncError(
-      'usage',
+    throw usageError(
       keys.length === 0
         ? `no open alert has the key ${name}: see obsync alerts list`
         : `${name} matches several alerts: type more of the key`,

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { SyncError, translateErrors } from '../core/errors.ts';
+import { SyncError, translateErrors, usageError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -54,8 +54,7 @@ async function compareMirror(
   { against, folder, signal }: { against: string; folder: string; signal: AbortSignal },
 ): Promise<VerifyExportReport> {
   const manifest = existsSync(folder) ? readManifest(folder) : null;
-  if (manifest === null)
-    throw new SyncError('usage', `${against} contains no export: create one with \`obsync export\``);
+  if (manifest === null) throw usageError(`${against} contains no export: create one with \`obsync export\``);
   connection.exec('begin');
   if (manifest.schema_version !== sqliteVersion(connection))
     throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);

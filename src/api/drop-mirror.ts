@@ -1,5 +1,5 @@
 import { VIEW_FUNCTIONS } from '../../schema/view-postgres.ts';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, usageError } from '../core/errors.ts';
 import type { Row } from '../core/stream.ts';
 import { SEQUENTIAL } from '../destination/postgres/citus.ts';
 import { heldEnvironments } from '../destination/postgres/leases.ts';
@@ -20,14 +20,12 @@ export async function dropMirror(query: WorkTransaction['query'], schema: string
   const ours = new Set([...mirrorTables(), ...views, ...JOURNALS, ...FUNCTIONS, ...views.map(functionOf)]);
   const others = found.filter((name) => !ours.has(name));
   if (others.length > 0)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `the schema ${schema} contains ${others.slice(0, 3).join(', ')}, which obsync did not create: drop that first, or leave out --drop`,
     );
   const readers = await namesOf(READERS);
   if (readers.length > 0)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `views of your own read the schema ${schema}, such as ${readers.slice(0, 3).join(', ')}: drop them first, or leave out --drop`,
     );
   await query(SEQUENTIAL);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { SyncError, translateErrors } from '../core/errors.ts';
+import { translateErrors, usageError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -182,11 +182,11 @@ function refuseForeignFolder(to: string): void {
     refuseNoParent(to, 'folder');
     mkdirSync(to);
   }
-  if (!statSync(to).isDirectory()) throw new SyncError('usage', `${to} is a file: name a folder with --to`);
+  if (!statSync(to).isDirectory()) throw usageError(`${to} is a file: name a folder with --to`);
   const names = readdirSync(to);
   if (names.length === 0 || names.includes(`${MANIFEST_NAME}.lock`)) return;
   if (names.includes(MANIFEST_NAME) && readManifest(to) !== null) return;
-  throw new SyncError('usage', `${to} contains files that are not an export: name an empty folder with --to`);
+  throw usageError(`${to} contains files that are not an export: name an empty folder with --to`);
 }
 
 function reportOf(

@@ -1,4 +1,4 @@
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { type ReadResult, readStatement, type StatementOptions } from '../destination/sqlite/read-statement.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
@@ -28,7 +28,7 @@ export async function openMirror(options: MirrorOptions = {}): Promise<ReadableM
   /** SQLite neither begins nor ends a transaction while a result is unread. */
   const refuseUnfinished = (): void => {
     if (unfinished.size > 0)
-      throw new SyncError('usage', 'the rows of an earlier query are not all read: read or close its result first');
+      throw usageError('the rows of an earlier query are not all read: read or close its result first');
   };
   const closeUnfinished = (): void => {
     for (const close of unfinished) close();

@@ -1,4 +1,4 @@
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { networkFileSystemOf } from '../destination/sqlite/network-folder.ts';
 import { loadStore } from '../destination/stores.ts';
@@ -26,7 +26,7 @@ export function refuseNetworkFs(place: WrittenPlace): void {
   const text = `${place.db} is on a network file system (${found}), where SQLite can lose rows`;
   const advice =
     'put the mirror on a local disk or into PostgreSQL (--db postgres://user@host/database), or pass --allow-network-fs if only one machine opens it';
-  throw new SyncError('usage', `${text}: ${advice}`);
+  throw usageError(`${text}: ${advice}`);
 }
 
 /** The network file system that a file must not be written to; null if it may be. */

@@ -1,4 +1,4 @@
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
@@ -86,10 +86,7 @@ function apiSettings(options: ApiOptions) {
   const db = givenAddress(options);
   const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
   if (token !== null && !TOKEN_PATTERN.test(token))
-    throw new SyncError(
-      'usage',
-      'OBSYNC_SERVE_TOKEN contains characters that an HTTP header cannot carry: choose another token',
-    );
+    throw usageError('OBSYNC_SERVE_TOKEN contains characters that an HTTP header cannot carry: choose another token');
   const { tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
   if (token === null && tokensFile === null)
     throw noToken('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');

@@ -1,6 +1,6 @@
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { closeAfter } from '../core/close-after.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { type MirrorFileOptions, withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
@@ -15,7 +15,7 @@ export function readMirror<Result>(
     const mirror = openForReading(path);
     return closeAfter(mirror.connection, async () => {
       if (mirror.db.select().from(mirrorTable).get() === undefined)
-        throw new SyncError('usage', `${store.display} mirrors nothing yet: run \`obsync sync\` first`);
+        throw usageError(`${store.display} mirrors nothing yet: run \`obsync sync\` first`);
       return read(mirror);
     });
   };

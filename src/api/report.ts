@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { writeFiles } from '../bi/write-files.ts';
-import { SyncError, translateErrors } from '../core/errors.ts';
+import { type SyncError, translateErrors, usageError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { refuseNoParent } from '../export/export-files.ts';
@@ -60,8 +60,7 @@ export async function makeReport(
   const recorded = readMirror(store, (mirror) => recordMirror(mirror, env), { replica });
   const { now, complete_at, environments, failing_count, answers } = await translateErrors(recorded, store.explain);
   if (environments.length === 0)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `${store.display} lists none of these environments: run \`obsync sync\` first, or choose others with --env`,
     );
   const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
@@ -100,5 +99,5 @@ function tooLarge(bytes: number, environments: number): SyncError {
     environments > 1
       ? 'choose fewer environments with --env, or look at them with `obsync serve`'
       : 'look at it with `obsync serve`';
-  return new SyncError('usage', `the report would have ${size} MB, more than the limit of 5 MB: ${advice}`);
+  return usageError(`the report would have ${size} MB, more than the limit of 5 MB: ${advice}`);
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { readNumber } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
@@ -45,7 +45,7 @@ export async function serveMetrics(
     await once(server, 'listening');
   } catch (cause) {
     const what = `cannot serve metrics on ${metricsHost} port ${port} (${(cause as { code?: string }).code})`;
-    throw new SyncError('usage', `${what}: choose others with --metrics-host and --metrics-port`, { cause });
+    throw usageError(`${what}: choose others with --metrics-host and --metrics-port`, { cause });
   }
   const { address, port: bound, family } = server.address() as AddressInfo;
   return {

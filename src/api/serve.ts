@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { readNumber } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
@@ -81,7 +81,7 @@ async function listen(server: FastifyInstance, { host, port }: { host: string; p
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
     const why = code === 'EADDRINUSE' ? 'it is already in use' : code;
     const what = `cannot listen on ${host}:${port} (${why})`;
-    throw new SyncError('usage', `${what}: choose another address with --host and --port`, { cause });
+    throw usageError(`${what}: choose another address with --host and --port`, { cause });
   }
   const bound = (server.server.address() as AddressInfo).port;
   return `http://${hostInUrl(host)}:${bound}`;

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { counted } from '../core/counted.ts';
-import { SyncError } from '../core/errors.ts';
+import { type SyncError, usageError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { type Principal, rootToken, type TokenHash } from '../server/access.ts';
 import { parseTokens } from '../server/tokens.ts';
@@ -14,7 +14,7 @@ export interface AuthOptions {
   readonly tokensFile: string | null;
 }
 
-export const noToken = (why: string): SyncError => new SyncError('usage', `no token would be accepted: ${why}`);
+export const noToken = (why: string): SyncError => usageError(`no token would be accepted: ${why}`);
 
 /** The accepted tokens; none until the first `load`. */
 export function openTokenStore(

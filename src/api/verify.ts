@@ -1,5 +1,5 @@
 import type { CompareDepth } from '../core/decide/difference.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { readChoice } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
@@ -30,13 +30,11 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
 /** @throws SyncError `usage` for streams that cannot be verified */
 function refuseUnverified(streams: readonly string[], depth: CompareDepth): void {
   if (streams.includes('test_executions'))
-    throw new SyncError(
-      'usage',
+    throw usageError(
       'test_executions cannot be verified: the mirror keeps every execution, but the source returns only 90 days; leave it out of --stream',
     );
   if (depth === 'count' && streams.length > 0 && !streams.some((name) => ['assets', 'table_assets'].includes(name)))
-    throw new SyncError(
-      'usage',
+    throw usageError(
       '--depth count compares only the number of tables: leave --stream out, or use --depth ids or --depth rows',
     );
 }

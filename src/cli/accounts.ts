@@ -10,7 +10,7 @@ import {
   testAccount,
 } from '../api/accounts.ts';
 import { counted } from '../core/counted.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { type CommandArguments, commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printingCommand } from './print-report.ts';
@@ -38,7 +38,7 @@ function aboutToken({ token_env, token_file }: AccountReport): string[] {
 const list = printingCommand(
   (args) => {
     if (args['account'] === undefined) return listAccounts(mirrorOptions(args));
-    throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
+    throw usageError('accounts list takes no name: it lists all accounts');
   },
   ({ accounts: all }, width) =>
     all.length === 0 ? 'there are no accounts: add one with obsync accounts add\n' : renderAccounts(all, width),

@@ -1,6 +1,6 @@
 import { openAlerts, type SnoozeOptions, snoozeAlert, type TestAlertsOptions, testAlerts } from '../api/alerts.ts';
 import type { OpenAlert } from '../core/alerts/delivery.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printingCommand } from './print-report.ts';
@@ -28,7 +28,7 @@ const test = printingCommand(
   (args) => {
     const name = args['key'];
     if ((name === undefined) === (args['all'] !== true))
-      throw new SyncError('usage', 'alerts test needs the name of a channel, or --all');
+      throw usageError('alerts test needs the name of a channel, or --all');
     const { alerts: given, caFile } = libraryOptions(args);
     return testAlerts({ alerts: given, caFile, name } as TestAlertsOptions);
   },

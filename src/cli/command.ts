@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 
 export interface OutputStream extends Writable {
@@ -69,7 +69,7 @@ export function commandOfActions(name: string, actions: Readonly<Record<string, 
     const perform = Object.hasOwn(actions, action) ? actions[action] : undefined;
     if (perform !== undefined) return perform(args, io);
     const known = Object.keys(actions).join(', ');
-    throw new SyncError('usage', `unknown action ${action} of ${name}: use one of ${known}`);
+    throw usageError(`unknown action ${action} of ${name}: use one of ${known}`);
   };
 }
 

@@ -1,6 +1,6 @@
 import yargs, { type Argv, type Options as YargsOption } from 'yargs';
 import { didYouMean } from '../core/closest-name.ts';
-import { SyncError } from '../core/errors.ts';
+import { type SyncError, usageError } from '../core/errors.ts';
 import { flagOf, OptionError, rangeText } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 import { version } from '../settings/version.ts';
@@ -118,7 +118,7 @@ function refusal({ argv, aliases }: ParsedLine, message: string): SyncError {
   const [name, ...rest] = argv._.map(String);
   const command = COMMANDS.find((each) => each.name === name);
   const unknown = Object.keys(argv).find((key) => !['_', '$0', '--'].includes(key) && !Object.hasOwn(aliases, key));
-  const refused = (what: string): SyncError => new SyncError('usage', `${what} (see obsync --help)`);
+  const refused = (what: string): SyncError => usageError(`${what} (see obsync --help)`);
   if (name === undefined) return refused('no command: try obsync sync');
   if (name === 'completion')
     return refused('completion takes no arguments: it prints a script for the shell in $SHELL');

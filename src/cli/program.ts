@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
-import { errorMessage, exitCodeOf, SyncError } from '../core/errors.ts';
+import { errorMessage, exitCodeOf, SyncError, usageError } from '../core/errors.ts';
 import { containsPassword, refuseTwoMirrors, warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
 import { flagOf, OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
@@ -27,7 +27,7 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
   try {
     // The parser would silently ignore everything after it.
     if (argv.includes('--') && argv[0] !== '--get-yargs-completions')
-      throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
+      throw usageError('unknown argument: -- (see obsync --help)');
     const [first, ...rest] = argv;
     const unknown = rest.find((name) => !COMMAND_NAMES.includes(name));
     const helped = unknown === undefined ? [...rest, '--help'] : [unknown];

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { type QueryResult, query } from '../api/query.ts';
 import { closeAfter } from '../core/close-after.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type CommandAction, type CommandIo, STDIO, stdoutWidth } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
@@ -21,15 +21,11 @@ export const queryCommand: CommandAction = async (args, io) => {
 /** @throws SyncError `usage` if there is no statement, or more than one */
 async function statementOf(sql: string | undefined, file: string | undefined, io: CommandIo): Promise<string> {
   if (sql !== undefined && file !== undefined)
-    throw new SyncError(
-      'usage',
-      `query takes one SQL statement, but one is an argument and one is in ${file}: remove one of them`,
-    );
+    throw usageError(`query takes one SQL statement, but one is an argument and one is in ${file}: remove one of them`);
   if (file === STDIO || sql === STDIO) return text(io.stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       'query takes one SQL statement: write it in quotes, name its file with -f, or write - (or -f -) to read it from stdin',
     );
   return sql;

@@ -1,6 +1,6 @@
 import { makeReport, type PageReport, writeReport } from '../api/report.ts';
 import { counted } from '../core/counted.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { print } from './print.ts';
@@ -15,7 +15,7 @@ const writePage = printingCommand((args) => writeReport(libraryOptions(args)), r
 /** For a pipe, such as into a mail: stdout has the page alone. */
 async function printPage(args: CommandArguments, io: CommandIo): Promise<number> {
   if (args['json'] === true)
-    throw new SyncError('usage', '--json and --to - both write to stdout: name a file with --to, or leave out --json');
+    throw usageError('--json and --to - both write to stdout: name a file with --to, or leave out --json');
   const { html, report } = await makeReport(libraryOptions(args));
   await print([html.toString()], io.stdout);
   if (!report.passed || !isQuiet(args)) io.stderr.write(renderWritten({ ...report, to: 'the report' }));

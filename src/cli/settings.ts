@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { didYouMean } from '../core/closest-name.ts';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, usageError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import { typeMismatch } from '../settings/check-options.ts';
 import { flagOf, OptionError, readChoice } from '../settings/option-error.ts';
@@ -72,8 +72,7 @@ function readConfig(path: string): [string, SettingValue][] {
   return Object.entries(parseConfig(path)).map(([key, given]) => {
     const name = names.find((each) => flagOf(each) === flagOf(key).replaceAll('_', '-'));
     if (name === undefined)
-      throw new SyncError(
-        'usage',
+      throw usageError(
         `${path}: there is no option ${key}${key === 'token' ? `: ${TOKEN_ADVICE}` : didYouMean(key, names)}`,
       );
     const isRelative = RELATIVE_TO_CONFIG.includes(name) && typeof given === 'string' && given !== '';
@@ -109,9 +108,9 @@ function parseConfig(path: string): object {
   } catch (cause) {
     if (cause instanceof SyncError) throw cause;
     const where = cause instanceof Error ? ` (${cause.message})` : '';
-    throw new SyncError('usage', `${path} is not valid JSON${where}: write the options as one JSON object`, { cause });
+    throw usageError(`${path} is not valid JSON${where}: write the options as one JSON object`, { cause });
   }
-  throw new SyncError('usage', `${path} is not a JSON object: write the options as {"name": value}`);
+  throw usageError(`${path} is not a JSON object: write the options as {"name": value}`);
 }
 
 /** The given values of a command's options, validated. @throws OptionError */

@@ -1,7 +1,7 @@
 import { status } from '../api/status.ts';
 import type { RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
 import { isStale } from '../core/alerts/matches-rule.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { readDuration } from '../settings/option-error.ts';
 import { USUAL_STREAMS } from '../settings/sync-settings.ts';
 import { renderAllStatus } from './all-status-view.ts';
@@ -15,7 +15,7 @@ import { span } from './words.ts';
 export const statusCommand: CommandAction = async (args, io) => {
   const options = mirrorOptions(args);
   if (args['all'] === true) {
-    if (args['maxAge'] !== undefined) throw new SyncError('usage', '--max-age is for one mirror: leave out --all');
+    if (args['maxAge'] !== undefined) throw usageError('--max-age is for one mirror: leave out --all');
     // Loaded only here: the status of a mirror in a file needs no PostgreSQL driver.
     const { statusOfAll } = await import('../api/all-status.ts');
     printReport(await statusOfAll(options), args, io, renderAllStatus);

@@ -1,7 +1,7 @@
 import type { VerifyExportReport } from '../api/compare-export.ts';
 import { verifyExport } from '../api/verify-export.ts';
 import { counted } from '../core/counted.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printingCommand } from './print-report.ts';
@@ -14,10 +14,9 @@ export const verifyExportCommand = untilSignal(
 
 async function compare(args: CommandArguments, io: CommandIo, { signal }: StopRequest): Promise<VerifyExportReport> {
   if (args['repair'] === true)
-    throw new SyncError('usage', '--repair is for the mirror: to repair an export, run `obsync export` again');
+    throw usageError('--repair is for the mirror: to repair an export, run `obsync export` again');
   for (const name of ['env', 'stream'])
-    if (args[name] !== undefined)
-      throw new SyncError('usage', `--${name} is for the mirror: --against compares the whole export`);
+    if (args[name] !== undefined) throw usageError(`--${name} is for the mirror: --against compares the whole export`);
   io.limitHeap();
   return verifyExport({ ...mirrorOptions(args), against: args['against'] as string, signal });
 }

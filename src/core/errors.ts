@@ -74,6 +74,11 @@ export class SyncError extends Error {
   }
 }
 
+/** A wrong setting. */
+export function usageError(message: string, options?: { cause?: unknown }): SyncError {
+  return new SyncError('usage', message, options);
+}
+
 /** Line breaks and all other characters that would move a terminal's cursor. */
 const LINE_BREAKS = /[\p{Cc}\p{Zl}\p{Zp}]+/gu;
 

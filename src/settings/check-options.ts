@@ -1,5 +1,5 @@
 import { didYouMean } from '../core/closest-name.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { OptionError } from './option-error.ts';
 import { OPTIONS, type OptionEntry } from './option-table.ts';
 
@@ -55,7 +55,7 @@ export function typeMismatch(type: OptionType, value: unknown): string | null {
 /** Checks the names and types of options from a JavaScript program. @throws OptionError, SyncError `usage` */
 export function checkOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null)
-    throw new SyncError('usage', 'the options are not an object: write them as { name: value }');
+    throw usageError('the options are not an object: write them as { name: value }');
   for (const [name, value] of Object.entries(options)) {
     const type = TYPES.get(name);
     if (type === undefined)

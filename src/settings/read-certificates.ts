@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { readOption } from './option-error.ts';
 import { readTextFile } from './read-text-file.ts';
 
@@ -15,11 +15,11 @@ export function readPem(path: string): string {
   const pem = readTextFile(path);
   const [, ...certificates] = pem.split(BEGIN);
   if (certificates.length === 0)
-    throw new SyncError('usage', `${path} contains no certificate: name a file in PEM (-----BEGIN CERTIFICATE-----)`);
+    throw usageError(`${path} contains no certificate: name a file in PEM (-----BEGIN CERTIFICATE-----)`);
   try {
     // TLS would pass over a damaged one, and over one that does not begin on a line of its own.
     return certificates.map((each) => new X509Certificate(BEGIN + each).toString()).join('\n');
   } catch (cause) {
-    throw new SyncError('usage', `a certificate in ${path} is damaged: copy it again`, { cause });
+    throw usageError(`a certificate in ${path} is damaged: copy it again`, { cause });
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 
 /** The contents of pipes and the like, which can be read only once: a second read would block forever. */
 const readOnce = new Map<string, string>();
@@ -17,6 +17,6 @@ export function readTextFile(path: string): string {
     if (!isRegular) readOnce.set(path, text);
     return text;
   } catch (cause) {
-    throw new SyncError('usage', `${path} cannot be read: check the path and its permissions`, { cause });
+    throw usageError(`${path} cannot be read: check the path and its permissions`, { cause });
   }
 }

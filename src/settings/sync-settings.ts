@@ -1,5 +1,5 @@
 import type { RetentionPolicy } from '../core/decide/retention.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
 import { LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
 import type { StreamName } from '../core/stream.ts';
@@ -67,8 +67,7 @@ function readFullEvery(given: SyncOptions['fullEvery'] = OPTIONS.fullEvery.defau
 }
 
 function serviceAddress({ baseUrl: given, allowHttp = OPTIONS.allowHttp.default }: SyncOptions) {
-  if (typeof given !== 'string')
-    throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
+  if (typeof given !== 'string') throw usageError('no base URL: name the service with --base-url or OBSYNC_BASE_URL');
   const baseUrl = readOption('baseUrl', () => parseBaseUrl(given, { allowHttp }));
   return { baseUrl, proxies: proxiesOf(baseUrl, process.env) };
 }

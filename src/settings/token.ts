@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import type { ServiceOptions } from './options.ts';
 import { readTextFile } from './read-text-file.ts';
@@ -10,27 +10,22 @@ export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 
   const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();
   if (tokenFile === undefined) {
     if (given === '')
-      throw new SyncError(
-        'usage',
-        'no access token: set OBSYNC_TOKEN, or name a file that contains it with --token-file',
-      );
+      throw usageError('no access token: set OBSYNC_TOKEN, or name a file that contains it with --token-file');
     return checked(given, tokenFrom);
   }
   if (given !== '')
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `two access tokens, one in ${tokenFrom} and one in the token file ${tokenFile}: remove one of them`,
     );
   return checked(readTextFile(tokenFile).trim(), `the token file ${tokenFile}`);
 }
 
 function checked(token: string, tokenFrom: string) {
-  if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
+  if (token === '') throw usageError(`${tokenFrom} is empty: write the access token into it`);
   if (/^bearer\s/i.test(token))
-    throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: remove the word Bearer`);
+    throw usageError(`the access token in ${tokenFrom} begins with Bearer: remove the word Bearer`);
   if (TOKEN_PATTERN.test(token)) return { token, tokenFrom };
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `the access token in ${tokenFrom} contains characters that an HTTP header cannot carry: copy the token again`,
   );
 }

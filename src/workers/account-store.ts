@@ -1,6 +1,6 @@
 import { and, asc, eq, ne, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, usageError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import { whereAlive } from './worker-identity.ts';
@@ -44,7 +44,7 @@ export async function storeAccount(
     await transaction.query('lock table obsync_accounts.accounts in share row exclusive mode');
     const before = await findAccount(transaction, account.name);
     if (before !== null && !replace)
-      throw new SyncError('usage', `the account ${account.name} already exists: change it with --replace`);
+      throw usageError(`the account ${account.name} already exists: change it with --replace`);
     await refuseTakenSchema(transaction, account);
     const isMoved = before?.mirror_schema !== account.mirror_schema || before.base_url !== account.base_url;
     // What is recorded of its environments belongs to the previous mirror.
@@ -67,10 +67,7 @@ async function refuseTakenSchema(
     .from(accounts)
     .where(and(eq(accounts.mirror_schema, schema), ne(accounts.name, name)));
   if (taken === undefined) return;
-  throw new SyncError(
-    'usage',
-    `account ${taken.name} already uses the schema ${schema}: name another one with --schema`,
-  );
+  throw usageError(`account ${taken.name} already uses the schema ${schema}: name another one with --schema`);
 }
 
 /** Makes a listing of the account's environments due now. */
@@ -131,7 +128,7 @@ async function deleteEnvironments({ drizzle }: WorkTransaction, account: string)
 type DropMirror = (query: WorkTransaction['query'], schema: string) => Promise<void>;
 
 export function noAccount(name: string): SyncError {
-  return new SyncError('usage', `there is no account ${name}: see obsync accounts list`);
+  return usageError(`there is no account ${name}: see obsync accounts list`);
 }
 
 async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<void> {

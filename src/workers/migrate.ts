@@ -1,7 +1,7 @@
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 
 /** The package contains the migrations, wherever this file was compiled to. */
@@ -25,10 +25,9 @@ export async function migrateAccounts(database: WorkDatabase): Promise<void> {
     await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [SCHEMA]);
     const from = await accountsVersion(transaction);
     if (from > latest)
-      throw new SyncError('usage', `the accounts in schema ${SCHEMA} were created by a newer obsync: update this one`);
+      throw usageError(`the accounts in schema ${SCHEMA} were created by a newer obsync: update this one`);
     if (from > 0 && from < first)
-      throw new SyncError(
-        'usage',
+      throw usageError(
         `the accounts in schema ${SCHEMA} were created by an unreleased build of obsync: drop the schema and add them again`,
       );
     const ahead = all.filter(({ folderMillis }) => folderMillis > from);

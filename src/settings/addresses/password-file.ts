@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { readTextFile } from '../read-text-file.ts';
 
 export interface DatabaseLogin {
@@ -21,7 +21,7 @@ export function findPassword(login: DatabaseLogin, given: string | undefined, en
   const { mode } = statSync(path, { throwIfNoEntry: false }) ?? {};
   if (mode === undefined && given === undefined) return null;
   if (mode !== undefined && process.platform !== 'win32' && (mode & 0o077) !== 0)
-    throw new SyncError('usage', `the password file ${path} can be read by other users: run chmod 600 ${path}`);
+    throw usageError(`the password file ${path} can be read by other users: run chmod 600 ${path}`);
   const wanted = [login.host, String(login.port), login.database, login.user];
   const lines = readTextFile(path)
     .split(/\r?\n/)

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import type { ClientConfig } from 'pg';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import type { PostgresAddress } from '../../destination/postgres/address.ts';
 import { findPassword } from './password-file.ts';
 import { isUnencryptedRemote, libpqSslMode, tlsOptions } from './postgres-tls.ts';
@@ -50,7 +50,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
   };
   if (client.enableChannelBinding === true && client.ssl === false)
-    throw new SyncError('usage', 'channel_binding=require needs an encrypted connection: add sslmode=verify-full');
+    throw usageError('channel_binding=require needs an encrypted connection: add sslmode=verify-full');
   return {
     kind: 'postgres',
     schema,
@@ -92,8 +92,7 @@ function passwordOfFile(
 ): string {
   const found = findPassword(login, passfile, env);
   if (found !== null) return found;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `${display} requires a password: set PGPASSWORD, write it into ~/.pgpass or a service file, or put the whole address into OBSYNC_DB or into a file for --db-file`,
   );
 }
@@ -106,10 +105,9 @@ const ACCOUNTS_SCHEMA = 'obsync_accounts';
 
 function schemaOf(given = DEFAULT_SCHEMA): string {
   if (given === ACCOUNTS_SCHEMA)
-    throw new SyncError('usage', `obsync uses the schema ${given} itself: name another one for the mirror`);
+    throw usageError(`obsync uses the schema ${given} itself: name another one for the mirror`);
   if (SCHEMA.test(given) && !/^pg_|^information_schema$/.test(given)) return given;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     'the schema of the mirror is not valid: use lower-case letters, digits and _ (63 at most, no digit first, not pg_…), as in ?schema=obsync',
   );
 }
@@ -122,16 +120,13 @@ const ANSWER_TIMEOUT_ADVICE = 'tcp_user_timeout needs a whole number of millisec
 function wholeNumber(given: string | number, [min, max]: readonly [number, number], advice: string): number {
   const found = Number(given);
   if (Number.isInteger(found) && found >= min && found <= max) return found;
-  throw new SyncError('usage', advice);
+  throw usageError(advice);
 }
 
 /** A mirror is written to. Read-only commands work on a replica too. */
 function refuseReplica(wanted = 'any'): void {
   if (['any', 'read-write', 'primary', 'prefer-standby'].includes(wanted)) return;
-  throw new SyncError(
-    'usage',
-    'target_session_attrs is not supported: remove it and name the intended server by its host',
-  );
+  throw usageError('target_session_attrs is not supported: remove it and name the intended server by its host');
 }
 
 function shownHost(host: string): string {

@@ -1,5 +1,5 @@
 import type { ClientConfig } from 'pg';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { readPem } from '../read-certificates.ts';
 import { readTextFile } from '../read-text-file.ts';
 
@@ -17,7 +17,7 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
   const root = find('sslrootcert');
   const mode = modeOf(find);
   if (!MODES.some((known) => known === mode))
-    throw new SyncError('usage', `sslmode is not valid: choose one of ${MODES.join(', ')}`);
+    throw usageError(`sslmode is not valid: choose one of ${MODES.join(', ')}`);
   if (!isEncrypted(mode)) return false;
   const [certificate, key] = [find('sslcert'), find('sslkey')];
   return {
@@ -60,8 +60,8 @@ function isEncrypted(mode: string): boolean {
 function verification(mode: string, root: string | undefined): object {
   if (mode === 'verify-full') return {};
   if (root === SYSTEM)
-    throw new SyncError('usage', 'sslrootcert=system needs sslmode=verify-full: anyone can get such a certificate');
+    throw usageError('sslrootcert=system needs sslmode=verify-full: anyone can get such a certificate');
   if (root !== undefined) return { checkServerIdentity: () => undefined };
   if (mode === 'require') return { rejectUnauthorized: false };
-  throw new SyncError('usage', 'sslmode=verify-ca needs sslrootcert=FILE, the certificate to check the server against');
+  throw usageError('sslmode=verify-ca needs sslrootcert=FILE, the certificate to check the server against');
 }

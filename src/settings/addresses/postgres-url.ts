@@ -1,5 +1,5 @@
 import { closestName } from '../../core/closest-name.ts';
-import { SyncError } from '../../core/errors.ts';
+import { type SyncError, usageError } from '../../core/errors.ts';
 
 /** The keywords of an address in PostgreSQL's programs: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, … */
 export type ConnectionKeywords = ReadonlyMap<string, string>;
@@ -43,7 +43,7 @@ export function parsePostgresUrl(given: string): ConnectionKeywords {
   // An unescaped slash, question mark or number sign in a password would be parsed as a host, a database or a
   // parameter.
   if (url === null || url.hash !== '' || /\s/.test(text) || /[@/]/.test(url.pathname.slice(1)))
-    throw new SyncError('usage', `the address of the mirror in PostgreSQL is not valid: ${ADVICE}`);
+    throw usageError(`the address of the mirror in PostgreSQL is not valid: ${ADVICE}`);
   const host = url.hostname === NO_HOST ? '' : url.hostname.replace(/^\[(.+)\]$/, '$1');
   const parts: [string, string][] = [
     ['host', decoded(host)],
@@ -68,7 +68,7 @@ function parametersOf(url: URL): [string, string][] {
   for (const [i, name] of names.entries()) {
     if (!PARAMETERS.includes(name)) throw unknownParameter(name);
     if (names.indexOf(name) !== i)
-      throw new SyncError('usage', `the address of the mirror gives ${name} more than once: give it once`);
+      throw usageError(`the address of the mirror gives ${name} more than once: give it once`);
   }
   return parameters.filter(([name, value]) => value !== '' || name === 'schema');
 }
@@ -77,8 +77,7 @@ function unknownParameter(name: string): SyncError {
   const meant = closestName(name, PARAMETERS);
   // Anything but a plain word may be a piece of a password that contains a ?.
   const shown = /^[a-z_]{1,30}$/i.test(name) && meant !== null ? `${name}, did you mean ${meant}?` : null;
-  return new SyncError(
-    'usage',
+  return usageError(
     `the address of the mirror has an unknown parameter${shown === null ? '' : `: ${shown}`} (known: ${PARAMETERS.join(', ')})`,
   );
 }
@@ -87,6 +86,6 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch (cause) {
-    throw new SyncError('usage', `the address of the mirror in PostgreSQL is not valid: ${ADVICE}`, { cause });
+    throw usageError(`the address of the mirror in PostgreSQL is not valid: ${ADVICE}`, { cause });
   }
 }

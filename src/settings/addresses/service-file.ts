@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { readTextFile } from '../read-text-file.ts';
 import { homeFolder } from './password-file.ts';
 import { type ConnectionKeywords, SERVICE_PARAMETERS } from './postgres-url.ts';
@@ -13,7 +13,7 @@ export function readService(name: string, env: NodeJS.ProcessEnv): ConnectionKey
     if (found !== null) return found;
   }
   const where = files.length === 0 ? 'there is no service file: set PGSERVICEFILE' : `it is not in ${files.join(', ')}`;
-  throw new SyncError('usage', `the service ${name} is unknown: ${where}`);
+  throw usageError(`the service ${name} is unknown: ${where}`);
 }
 
 /** The user's file takes precedence over the machine's. */
@@ -43,10 +43,9 @@ function sectionOf(text: string, name: string, path: string): ConnectionKeywords
 function parameterOf(line: string, path: string): [string, string] {
   const [, name, value] = /^([a-z_]+)=(.*)$/.exec(line) ?? [];
   if (name === undefined || value === undefined)
-    throw new SyncError('usage', `${path} has a line that is not name=value, without spaces before the =`);
+    throw usageError(`${path} has a line that is not name=value, without spaces before the =`);
   if (SERVICE_PARAMETERS.includes(name)) return [name, value];
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `${path} has the parameter ${name}, which obsync does not support (supported: ${SERVICE_PARAMETERS.join(', ')})`,
   );
 }
