@@ -13,7 +13,7 @@ import { counted } from '../core/counted.ts';
 import { usageError } from '../core/errors.ts';
 import { type CommandArguments, commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { secondText } from './words.ts';
 

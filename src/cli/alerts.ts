@@ -3,7 +3,7 @@ import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { usageError } from '../core/errors.ts';
 import { commandOfActions } from './command.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { minuteText } from './words.ts';
 

@@ -4,7 +4,7 @@ import type { BackupReport } from '../destination/sqlite/backup.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 import { type StopRequest, untilSignal } from './signals.ts';
 import { sizeText } from './words.ts';
 

@@ -5,7 +5,7 @@ import { counted } from '../core/counted.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { printReport } from './print.ts';
 
 export const biCommand: CommandAction = async (args, io) => {
   const report = await writeBi({ ...libraryOptions<BiOptions>(args), tool: args['tool'] as BiReport['tool'] });

@@ -1,6 +1,6 @@
 import { type CompactReport, compact } from '../api/compact.ts';
 import { libraryOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 import { sizeText } from './words.ts';
 
 export const compactCommand = printingCommand((args) => compact(libraryOptions(args)), renderCompaction);

@@ -5,7 +5,7 @@ import { SyncError } from '../core/errors.ts';
 import type { CopyReport } from '../destination/copy-mirror.ts';
 import { type CommandArguments, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 import { type StopRequest, untilSignal } from './signals.ts';
 
 export const copyCommand = untilSignal(

@@ -12,7 +12,7 @@ import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, stdoutWidth } from './command.ts';
-import { printFailure } from './print-failure.ts';
+import { printFailure } from './print.ts';
 import { watchRun, withView } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { exitCodeOfSignal, type StopRequest, stopOnSignals } from './signals.ts';

@@ -1,6 +1,6 @@
 import { describe, type MirrorDescription, type TableDescription } from '../api/describe.ts';
 import type { CommandAction } from './command.ts';
-import { printReport } from './print-report.ts';
+import { printReport } from './print.ts';
 
 export const describeCommand: CommandAction = async (args, io) => {
   const table = args['table'] as string | undefined;

@@ -1,7 +1,7 @@
 import { type CheckReport, doctor } from '../api/doctor.ts';
 import type { CommandAction } from './command.ts';
 import { serviceOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { printReport } from './print.ts';
 
 export const doctorCommand: CommandAction = async (args, io) => {
   const report = await doctor({

@@ -3,7 +3,7 @@ import type { ExportReport } from '../api/export-mirror.ts';
 import { counted } from '../core/counted.ts';
 import { logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { printReport } from './print.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { untilSignal } from './signals.ts';
 import { sizeText } from './words.ts';

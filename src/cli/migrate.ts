@@ -1,7 +1,7 @@
 import { type MigrateReport, migrate } from '../api/migrate.ts';
 import { counted } from '../core/counted.ts';
 import { libraryOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 
 export const migrateCommand = printingCommand((args) => migrate(libraryOptions(args)), renderMigration);
 

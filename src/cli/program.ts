@@ -7,7 +7,7 @@ import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
 import { type CliCommand, type CommandArguments, type CommandIo, logSettings, stdoutWidth } from './command.ts';
 import { COMMAND_NAMES, checkDependents, createParser, flagsOf, withoutComment } from './parser.ts';
-import { printFailure } from './print-failure.ts';
+import { printFailure } from './print.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables, variableOf } from './settings.ts';
 
 export async function main(argv: readonly string[], io = processIo()): Promise<number> {

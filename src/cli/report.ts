@@ -3,8 +3,7 @@ import { counted } from '../core/counted.ts';
 import { usageError } from '../core/errors.ts';
 import { type CommandAction, type CommandArguments, type CommandIo, isQuiet, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
-import { print } from './print.ts';
-import { printingCommand } from './print-report.ts';
+import { print, printingCommand } from './print.ts';
 
 export const reportCommand: CommandAction = (args, io) => (args['to'] === STDIO ? printPage : writePage)(args, io);
 

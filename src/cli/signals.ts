@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
-import { printFailure } from './print-failure.ts';
+import { printFailure } from './print.ts';
 
 /** A request to stop, made by SIGINT or SIGTERM (R27). */
 export type StopRequest = ReturnType<typeof stopOnSignals>;

@@ -7,7 +7,7 @@ import { USUAL_STREAMS } from '../settings/sync-settings.ts';
 import { renderAllStatus } from './all-status-view.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
-import { printReport } from './print-report.ts';
+import { printReport } from './print.ts';
 import { printable } from './printable.ts';
 import { renderStatus } from './status-view.ts';
 import { span } from './words.ts';

@@ -4,7 +4,7 @@ import { counted } from '../core/counted.ts';
 import { usageError } from '../core/errors.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
-import { printingCommand } from './print-report.ts';
+import { printingCommand } from './print.ts';
 import { type StopRequest, untilSignal } from './signals.ts';
 
 export const verifyExportCommand = untilSignal(
