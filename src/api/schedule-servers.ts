@@ -14,19 +14,32 @@ export type ServerEvent =
   | { readonly type: 'log'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'serving'; readonly server: RunningServer };
 
-type MirrorPlace = Pick<SyncSettings, 'db' | 'baseUrl'>;
-
 /** Starts the servers of the mirror and of the metrics, if the options ask for them. @throws SyncError `usage` */
 export async function startServers(
   options: ScheduleServerOptions,
-  mirror: MirrorPlace,
+  { db, baseUrl }: Pick<SyncSettings, 'db' | 'baseUrl'>,
   emit: (event: ServerEvent) => void,
 ): Promise<{ close(): Promise<void> }> {
   const opened: { close(): Promise<void> }[] = [];
   const close = async (): Promise<void> => void (await Promise.all(opened.map((each) => each.close())));
+  const log = (message: string): void => emit({ type: 'log', level: 'info', message });
   try {
-    if (options.serve === true) opened.push(await serveMirror(options, mirror, emit));
-    if (options.metricsPort !== undefined) opened.push(...(await serveItsMetrics(options, mirror, emit)));
+    if (options.serve === true) {
+      const server = await startServer({ ...options, token: undefined }, () => createMissing(db, baseUrl, log));
+      emit({ type: 'serving', server });
+      opened.push(server);
+    }
+    if (options.metricsPort !== undefined) {
+      const { mirrorMetrics } = await import('./mirror-metrics.ts');
+      // Its own, because a scrape must not wait for the run.
+      const thread = startRunThread();
+      const measure = () => thread.run('measure', db);
+      const endpoint = await serveMetrics(options, mirrorMetrics(db, measure));
+      if (endpoint !== null) {
+        opened.push(endpoint, thread);
+        log(`metrics at ${endpoint.url}`);
+      }
+    }
     return { close };
   } catch (error) {
     await close();
@@ -35,36 +48,10 @@ export async function startServers(
 }
 
 /** Creates a mirror that does not exist yet, so the server answers from the start, whatever the first sync does. */
-async function serveMirror(
-  options: ScheduleServerOptions,
-  { db, baseUrl }: MirrorPlace,
-  emit: (event: ServerEvent) => void,
-): Promise<RunningServer> {
-  const server = await startServer({ ...options, token: undefined }, async () => {
-    // Refuses the mirror of another base URL (R26).
-    await readMirrored(db, baseUrl);
-    const store = await openStore(db);
-    if ((await store.bringUpToDate()) !== 'made') return;
-    const message = `${store.display} was created: what it serves is incomplete until the first sync has ended`;
-    emit({ type: 'log', level: 'info', message });
-  });
-  emit({ type: 'serving', server });
-  return server;
-}
-
-async function serveItsMetrics(
-  options: ScheduleServerOptions,
-  { db }: MirrorPlace,
-  emit: (event: ServerEvent) => void,
-): Promise<{ close(): Promise<void> }[]> {
-  const { mirrorMetrics } = await import('./mirror-metrics.ts');
-  // Its own, because a scrape must not wait for the run.
-  const thread = startRunThread();
-  const endpoint = await serveMetrics(
-    options,
-    mirrorMetrics(db, () => thread.run('measure', db)),
-  );
-  if (endpoint === null) return [];
-  emit({ type: 'log', level: 'info', message: `metrics at ${endpoint.url}` });
-  return [endpoint, thread];
+async function createMissing(db: string, baseUrl: string, log: (message: string) => void): Promise<void> {
+  // Refuses the mirror of another base URL (R26).
+  await readMirrored(db, baseUrl);
+  const store = await openStore(db);
+  if ((await store.bringUpToDate()) === 'made')
+    log(`${store.display} was created: what it serves is incomplete until the first sync has ended`);
 }
