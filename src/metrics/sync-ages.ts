@@ -2,28 +2,22 @@ import type { Row } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { SyncTimes } from './measurements.ts';
 
-/** Ages in seconds of what the runs have mirrored; null for what never was. */
-export interface SyncAges {
-  /** Since the last sync that ended without problems. */
-  readonly mirror: number | null;
-  /** Since the time up to which the stalest stream that any run has read is mirrored. */
-  readonly oldest: number | null;
-  /** The same for the stalest stream of each environment, read or not. */
-  readonly environments: readonly { readonly environment: string; readonly seconds: number | null }[];
-  readonly streams: readonly StreamAge[];
-}
-
+export type SyncAges = ReturnType<typeof syncAges>;
 type StreamAge = ReturnType<typeof streamAges>[number];
 
-export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number): SyncAges {
+/** Ages in seconds of what the runs have mirrored; null for what never was. */
+export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number) {
   const ages = [...Map.groupBy(checkpoints, ({ environment }) => String(environment))].map(([environment, rows]) => {
     return { environment, streams: streamAges(environment, rows, nowMs) };
   });
   const streams = ages.flatMap((each) => each.streams);
   const hasReads = streams.some(({ isRead }) => isRead);
   return {
+    /** Since the last sync that ended without problems. */
     mirror: secondsSince(lastSync[0]?.['ended_at'], nowMs),
+    /** Since the time up to which the stalest stream that any run has read is mirrored. */
     oldest: oldestOf(streams.filter(({ isRead }) => isRead)),
+    /** The same for the stalest stream of each environment, read or not. */
     environments: ages.map(({ environment, streams }) => ({ environment, seconds: oldestOf(streams) })),
     // Runs may leave out streams and environments: what none has begun to read is no alarm, unless that is everything.
     streams: streams.filter(({ isRead }) => isRead || !hasReads),

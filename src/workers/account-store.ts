@@ -98,14 +98,14 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
 }
 
 /**
- * Deletes an account. Its mirror stays unless `drop` is set.
+ * Deletes an account. Its mirror stays unless `drop` drops it.
  * @throws SyncError `usage` if there is no such account or its schema contains anything else, `locked` if a worker is
  * syncing it
  */
 export async function deleteAccount(
   database: WorkDatabase,
   name: string,
-  drop: DropMirror | null,
+  drop: ((query: WorkTransaction['query'], schema: string) => Promise<void>) | null,
 ): Promise<SyncAccount> {
   return database.transaction(async (transaction) => {
     // If two processes delete it, the second one waits and then finds nothing.
@@ -123,9 +123,6 @@ export async function deleteAccount(
 async function deleteEnvironments({ drizzle }: WorkTransaction, account: string): Promise<void> {
   await drizzle.delete(accountEnvironments).where(eq(accountEnvironments.account, account));
 }
-
-/** Drops the mirror in a schema. @throws SyncError if it must not be dropped */
-type DropMirror = (query: WorkTransaction['query'], schema: string) => Promise<void>;
 
 export function noAccount(name: string): SyncError {
   return usageError(`there is no account ${name}: see obsync accounts list`);

@@ -15,10 +15,7 @@ export interface ClaimedSync {
   readonly startedAt: Instant;
 }
 
-export interface ClaimedListing {
-  readonly account: SyncAccount;
-  readonly environment: null;
-}
+export type ClaimedListing = Pick<ClaimedSync, 'account'> & { readonly environment: null };
 
 export type ClaimedJob = ClaimedSync | ClaimedListing;
 

@@ -23,9 +23,7 @@ export interface ThreadJobs {
 }
 
 /** The address of a mirror, and the file of its replica. */
-export interface FollowSettings extends FollowedFile {
-  readonly db: string;
-}
+export type FollowSettings = FollowedFile & { readonly db: string };
 
 export type ThreadJob = {
   [Name in keyof ThreadJobs]: { readonly name: Name; readonly settings: Parameters<ThreadJobs[Name]>[0] };
