@@ -17,13 +17,10 @@ export async function readMirrorRows<Statements extends Readonly<Record<string, 
   const store = await openStore(db);
   // A file without tables is one that is being created.
   const { found } = await store.version();
-  return found > 0 ? store.read(() => selectEach(statements)) : noRows(statements);
-}
-
-function* selectEach<Statements extends Readonly<Record<string, string>>>(
-  statements: Statements,
-): StateStatements<RowsOf<Statements>> {
-  const found: [string, readonly Row[]][] = [];
-  for (const [name, sql] of Object.entries(statements)) found.push([name, (yield { sql, values: {} }).rows]);
-  return Object.fromEntries(found) as RowsOf<Statements>;
+  if (found === 0) return noRows(statements);
+  return store.read(function* (): StateStatements<RowsOf<Statements>> {
+    const rows: [string, readonly Row[]][] = [];
+    for (const [name, sql] of Object.entries(statements)) rows.push([name, (yield { sql, values: {} }).rows]);
+    return Object.fromEntries(rows) as RowsOf<Statements>;
+  });
 }

@@ -53,8 +53,6 @@ export const JOB_RESULTS = [
   'not listed',
 ] as const;
 
-type JobResult = (typeof JOB_RESULTS)[number];
-
 export type WorkerEvent =
   /** `environment` is the name of one. */
   | { readonly type: 'begun'; readonly account: string; readonly environment: string }
@@ -63,7 +61,7 @@ export type WorkerEvent =
       readonly account: string;
       /** Its name; null for a listing of the environments. */
       readonly environment: string | null;
-      readonly result: JobResult;
+      readonly result: (typeof JOB_RESULTS)[number];
       readonly error: string | null;
       readonly seconds: number;
     }
@@ -117,7 +115,7 @@ async function syncResult(
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
     if (signal.aborted) return { status: 'interrupted', error: null, recovery: 'signal' };
-    return { status: 'problems', error: explainedMessage(database, error), recovery: 'run' };
+    return { status: 'problems', error: errorMessage(database.explain(error)), recovery: 'run' };
   }
 }
 
@@ -140,10 +138,6 @@ async function listingOf({ database, list, signal }: JobRun, account: SyncAccoun
     return { listed: error === null ? listed : null, error };
   } catch (error) {
     if (error instanceof TokenNotOnHostError) throw error;
-    return { listed: null, error: explainedMessage(database, error) };
+    return { listed: null, error: errorMessage(database.explain(error)) };
   }
-}
-
-export function explainedMessage({ explain }: WorkDatabase, thrown: unknown): string {
-  return errorMessage(explain(thrown));
 }

@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm';
+import { asc } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
 import { type Instant, instantOfMs, secondsBetween } from '../core/time/instant.ts';
 import type { WorkDatabase } from './database.ts';
@@ -12,16 +12,17 @@ export async function loadWorkStatus(database: WorkDatabase) {
     const now = await databaseTime({ query });
     const alive = await drizzle.select().from(workers).where(whereAlive).orderBy(asc(workers.started_at));
     const named = new Map(alive.map(({ worker, host, pid }) => [worker, `${host} ${pid}`]));
-    const found = await drizzle
-      .select()
-      .from(accounts)
-      .leftJoin(accountEnvironments, eq(accountEnvironments.account, accounts.name))
-      .orderBy(asc(accounts.name), asc(accountEnvironments.name), asc(accountEnvironments.env_id));
-    const byAccount = Map.groupBy(found, (row) => row.accounts.name);
-    const running = Map.groupBy(found, (row) => row.account_environments?.worker);
+    const known = await drizzle.select().from(accounts).orderBy(asc(accounts.name));
+    const { name, env_id } = accountEnvironments;
+    const environments = await drizzle.select().from(accountEnvironments).orderBy(asc(name), asc(env_id));
+    const byAccount = Map.groupBy(environments, ({ account }) => account);
+    const running = Map.groupBy(environments, ({ worker }) => worker);
     return {
       checked_at: now,
-      accounts: [...byAccount.values()].map((group) => accountStatus(group, now, named)),
+      accounts: known.map(({ name: account, base_url, mirror_schema: schema, listing_error: error }) => ({
+        ...{ account, base_url, schema, error },
+        environments: (byAccount.get(account) ?? []).map((row) => environmentStatus(row, now, named)),
+      })),
       workers: alive.map(({ worker, host, pid, started_at, seen_at, concurrency }) => ({
         worker,
         host,
@@ -33,23 +34,6 @@ export async function loadWorkStatus(database: WorkDatabase) {
       })),
     };
   });
-}
-
-interface FoundRow {
-  readonly accounts: typeof accounts.$inferSelect;
-  readonly account_environments: typeof accountEnvironments.$inferSelect | null;
-}
-
-function accountStatus(group: readonly FoundRow[], now: Instant, named: ReadonlyMap<string, string>) {
-  const { name, base_url, mirror_schema, listing_error } = (group[0] as FoundRow).accounts;
-  const environments = group.flatMap((row) => row.account_environments ?? []);
-  return {
-    account: name,
-    base_url,
-    schema: mirror_schema,
-    error: listing_error,
-    environments: environments.map((row) => environmentStatus(row, now, named)),
-  };
 }
 
 function environmentStatus(

@@ -1,6 +1,7 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
+import { errorMessage } from '../core/errors.ts';
 import { type ClaimedJob, claimListing, claimSync } from './job-queue.ts';
-import { explainedMessage, type JobRun, performJob, type WorkerPorts } from './perform-job.ts';
+import { type JobRun, performJob, type WorkerPorts } from './perform-job.ts';
 import { repairFutureTimes } from './repair-future-times.ts';
 import { recordHeartbeat, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
 
@@ -111,7 +112,7 @@ async function perform(run: WorkerRun, job: ClaimedJob): Promise<void> {
     onEvent({ type: 'job', account, environment, ...end, seconds: seconds() });
   } catch (error) {
     skipUntil.set(account, performance.now() + NOT_ENDED_MS);
-    const message = `the end of the job could not be recorded: ${explainedMessage(database, error)}`;
+    const message = `the end of the job could not be recorded: ${errorMessage(database.explain(error))}`;
     onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds: seconds() });
   }
 }
@@ -134,7 +135,7 @@ async function heartbeat(run: WorkerRun, { withRepair }: { withRepair: boolean }
 }
 
 function report({ database, onEvent }: WorkerRun, what: string, error: unknown): void {
-  onEvent({ type: 'trouble', message: `${what}: ${explainedMessage(database, error)}` });
+  onEvent({ type: 'trouble', message: `${what}: ${errorMessage(database.explain(error))}` });
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
