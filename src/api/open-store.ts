@@ -11,9 +11,7 @@ export async function openStore(given: string): Promise<MirrorStore> {
   return loadStore(addressOf(given), clock);
 }
 
-interface WrittenPlace extends OptionsNamed<'allowNetworkFs'> {
-  readonly db: string;
-}
+type WrittenPlace = OptionsNamed<'allowNetworkFs'> & { readonly db: string };
 
 /**
  * Refuses to write a file on a network file system, before any request is made: SQLite's WAL mode needs memory that all

@@ -66,7 +66,7 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
 
 const SILENT: ServerLog = { info() {}, warn() {}, error() {} };
 
-function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {
+function warningsOf({ token, weights }: ReturnType<typeof apiSettings>, { connection }: MirrorFile): string[] {
   const warnings: string[] = [];
   if (token !== null && token.length < LEAST_TOKEN_CHARACTERS)
     warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use a token made by `openssl rand -hex 32`');
@@ -78,8 +78,6 @@ function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile)
 /** Whether there are scores of more than one dimension. */
 const OTHER_DIMENSION = `select 1 from asset_health_score_dimensions
   where dimension <> (select dimension from asset_health_score_dimensions limit 1) limit 1`;
-
-type ApiSettings = ReturnType<typeof apiSettings>;
 
 /** @throws SyncError `usage` */
 function apiSettings(options: ApiOptions) {

@@ -51,11 +51,13 @@ export async function runWorker(options: WorkOptions): Promise<void> {
   try {
     const endpoint = await serveMetrics(options, metrics);
     if (endpoint !== null) opened.push(endpoint);
+    // One check cannot follow the runs of many mirrors.
+    const sent = alerts && { ...alerts, channels: alerts.channels.filter((channel) => !isPing(channel)) };
     const ports: WorkerPorts = {
       database,
       next: nextTick,
       onEvent: emit,
-      ...createPorts(givenAddress(options), { alerts: withoutPings(alerts), threads, emit }),
+      ...createPorts(givenAddress(options), { alerts: sent, threads, emit }),
     };
     emit({ type: 'started', worker: `${identity.host} ${identity.pid}`, metrics: endpoint?.url ?? null });
     for (const { name } of alerts?.channels.filter(isPing) ?? [])
@@ -70,11 +72,6 @@ export async function runWorker(options: WorkOptions): Promise<void> {
 }
 
 const isPing = ({ type }: AlertChannel): boolean => type === 'ping';
-
-/** One check cannot follow the runs of many mirrors. */
-function withoutPings(alerts: AlertSettings | null): AlertSettings | null {
-  return alerts === null ? null : { ...alerts, channels: alerts.channels.filter((channel) => !isPing(channel)) };
-}
 
 /** Syncs an environment in a thread, and lists environments, each time with the current token (R25). */
 function createPorts(

@@ -7,18 +7,11 @@ import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import type { ServerLog } from './server-logger.ts';
 
-export interface AuthOptions {
-  /** An unrestricted token. */
-  readonly token: string | null;
-  /** A JSON file of more tokens. */
-  readonly tokensFile: string | null;
-}
-
 export const noToken = (why: string): SyncError => usageError(`no token would be accepted: ${why}`);
 
-/** The accepted tokens; none until the first `load`. */
+/** The accepted tokens: an unrestricted one, and those of a JSON file; none until the first `load`. */
 export function openTokenStore(
-  { token, tokensFile }: AuthOptions,
+  { token, tokensFile }: { readonly token: string | null; readonly tokensFile: string | null },
   { mirror, log }: { readonly mirror: MirrorFile; readonly log: ServerLog },
 ) {
   let keys: readonly TokenHash[] = [];

@@ -32,14 +32,9 @@ async function statementOf(sql: string | undefined, file: string | undefined, io
 }
 
 function textOf({ columns, portions }: QueryResult, format: string | undefined, io: CommandIo): AsyncIterable<string> {
-  switch (format ?? (io.stdout.isTTY === true ? 'table' : 'csv')) {
-    case 'csv':
-      return csvText(columns, portions);
-    case 'json':
-      return jsonText(columns, portions);
-    case 'ndjson':
-      return ndjsonText(columns, portions);
-    default:
-      return tableText(columns, portions, stdoutWidth(io));
-  }
+  const name = format ?? (io.stdout.isTTY === true ? 'table' : 'csv');
+  if (name === 'csv') return csvText(columns, portions);
+  if (name === 'json') return jsonText(columns, portions);
+  if (name === 'ndjson') return ndjsonText(columns, portions);
+  return tableText(columns, portions, stdoutWidth(io));
 }

@@ -1,5 +1,4 @@
-import type { Logger } from 'pino';
-import { type ScheduleEvent, schedule } from '../api/schedule.ts';
+import { schedule } from '../api/schedule.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { serviceOptions } from './library-options.ts';
 import { logRun } from './progress-view.ts';
@@ -9,22 +8,18 @@ export const scheduleCommand: CommandAction = (args, io) => {
   // A server runs on even if nothing reads its log.
   const opening = (args['serve'] === true ? io.serverLog : io.log)(logSettings(args));
   return runUntilStopped(args, io, { log: opening }, async ({ signal, log, started }) => {
-    const onEvent = logEvents(log);
+    // A schedule writes log lines even on a terminal: one per run, and more at `debug`.
+    const view = logRun(log, 'debug');
     io.limitHeap();
     await schedule({
       ...serviceOptions(args, io),
       signal,
       logger: log,
-      onProgress: (event) => (event.type === 'serving' ? started(event.server) : onEvent(event)),
+      onProgress(event) {
+        if (event.type === 'serving') started(event.server);
+        else if (event.type === 'log') log[event.level](event.message);
+        else if (event.type !== 'run') view.onProgress(event);
+      },
     });
   });
 };
-
-/** A schedule writes log lines even on a terminal: one per run, and more at `debug`. */
-function logEvents(log: Logger): (event: Exclude<ScheduleEvent, { type: 'serving' }>) => void {
-  const view = logRun(log, 'debug');
-  return (event) => {
-    if (event.type === 'log') log[event.level](event.message);
-    else if (event.type !== 'run') view.onProgress(event);
-  };
-}

@@ -151,9 +151,5 @@ function readValue(
 }
 
 export function splitAtCommas(values: readonly unknown[]): string[] {
-  return values.flatMap((value) =>
-    String(value)
-      .trim()
-      .split(/\s*,\s*/),
-  );
+  return values.flatMap((value) => `${value}`.trim().split(/\s*,\s*/));
 }

@@ -37,24 +37,17 @@ const FAILED: ReadonlySet<RunStatusReport['status']> = new Set(['problems', 'ref
  */
 function stalenessOf({ last_run: run, environments }: StatusReport, maxAgeSeconds: number): string[] {
   if (run === null) return ['there has been no run yet'];
-  return [
-    ...(FAILED.has(run.status)
-      ? [`run ${run.run}, the last one, ${run.status === 'killed' ? 'was killed' : 'failed'}`]
-      : []),
-    ...environments
-      .filter(({ missing_since }) => missing_since === null)
-      .flatMap(({ environment, streams }) =>
-        streams
-          .filter((stream) => USUAL_STREAMS.includes(stream.stream) && isCounted(stream))
-          .filter((stream) => isStale(stream.watermark_age_seconds, maxAgeSeconds))
-          .map((stream) => `${environment} ${ageOf(stream)}`),
-      ),
-  ];
-}
-
-/** As for the alert `stale`. */
-function isCounted({ watermark_age_seconds: age, last_run, unavailable }: StreamReportStatus): boolean {
-  return age !== null || (last_run !== null && !unavailable);
+  const failure = `run ${run.run}, the last one, ${run.status === 'killed' ? 'was killed' : 'failed'}`;
+  // As for the alert `stale`.
+  const isOld = ({ stream, watermark_age_seconds: age, last_run, unavailable }: StreamReportStatus): boolean =>
+    USUAL_STREAMS.includes(stream) &&
+    (age !== null || (last_run !== null && !unavailable)) &&
+    isStale(age, maxAgeSeconds);
+  const listed = environments.filter(({ missing_since }) => missing_since === null);
+  const old = listed.flatMap(({ environment, streams }) =>
+    streams.filter(isOld).map((stream) => `${environment} ${ageOf(stream)}`),
+  );
+  return FAILED.has(run.status) ? [failure, ...old] : old;
 }
 
 function ageOf({ stream, watermark_age_seconds: age }: StreamReportStatus): string {

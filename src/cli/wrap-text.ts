@@ -3,10 +3,8 @@ import { textWidth } from './text-width.ts';
 /** Breaks lines longer than `width` between words and indents the continuation. A `width` of null means no limit. */
 export function wrapText(text: string, width: number | null): string {
   if (width === null) return text;
-  return text
-    .split('\n')
-    .flatMap((line) => wrapLine(line, width))
-    .join('\n');
+  const lines = text.split('\n').flatMap((line) => wrapLine(line, width));
+  return lines.join('\n');
 }
 
 function wrapLine(line: string, width: number): string[] {

@@ -1,3 +1,4 @@
+import type { PostgresAddress } from '../../destination/postgres/address.ts';
 import type { MirrorAddress } from '../../destination/stores.ts';
 import { OptionError, readOption } from '../option-error.ts';
 import { OPTIONS } from '../option-table.ts';
@@ -27,7 +28,7 @@ export function refuseTwoMirrors({ db, dbFile }: MirrorOptions): void {
  * @throws OptionError if the mirror is in PostgreSQL
  * @throws SyncError `usage`
  */
-export function givenFile(options: MirrorOptions, what: string | ((address: DatabaseAddress) => string)): string {
+export function givenFile(options: MirrorOptions, what: string | ((address: PostgresAddress) => string)): string {
   const address = addressOf(givenAddress(options));
   if (address.kind === 'file') return address.path;
   const refusal =
@@ -36,8 +37,6 @@ export function givenFile(options: MirrorOptions, what: string | ((address: Data
       : `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: create one with \`obsync copy --to FILE\` and name it with --db`;
   throw new OptionError(options.dbFile === undefined ? 'db' : 'dbFile', refusal);
 }
-
-type DatabaseAddress = Exclude<MirrorAddress, { kind: 'file' }>;
 
 /** Parses an address. @throws SyncError `usage` */
 export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): MirrorAddress {
