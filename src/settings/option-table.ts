@@ -231,18 +231,11 @@ export const COMMAND_OPTIONS = {
   config: text('JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}'),
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 
-type OptionKeys = readonly (keyof typeof OPTIONS)[];
-
 /** The options of everything that sends requests to the service. */
 export const REQUEST_OPTIONS = [
   ...['env', 'stream', 'overlap', 'pageSize', 'concurrency'],
   ...['retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'caFile'],
-] as const satisfies OptionKeys;
+] as const;
 
 /** How long histories are kept (R17). */
-export const RETENTION_OPTIONS = [
-  'thinScores',
-  'keepScores',
-  'keepExecutions',
-  'keepRuns',
-] as const satisfies OptionKeys;
+export const RETENTION_OPTIONS = ['thinScores', 'keepScores', 'keepExecutions', 'keepRuns'] as const;
