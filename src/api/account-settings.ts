@@ -104,7 +104,14 @@ export function settingsOfAccount(account: SyncAccount, address: string): SyncSe
     throw new TokenNotOnHostError(
       `the variable ${tokenEnv} with the token of account ${name} is not set: set it for every worker`,
     );
-  if (tokenFile !== null) checkReadable(tokenFile, name);
+  try {
+    if (tokenFile !== null) readTextFile(tokenFile);
+  } catch (cause) {
+    throw new TokenNotOnHostError(
+      `the token file ${tokenFile} of account ${name} cannot be read: put it on the host of every worker`,
+      { cause },
+    );
+  }
   return syncSettings({
     ...options,
     baseUrl,
@@ -114,15 +121,4 @@ export function settingsOfAccount(account: SyncAccount, address: string): SyncSe
     tokenFrom: tokenEnv ?? 'the account',
     tokenFile: tokenFile ?? undefined,
   });
-}
-
-function checkReadable(tokenFile: string, name: string): void {
-  try {
-    readTextFile(tokenFile);
-  } catch (cause) {
-    throw new TokenNotOnHostError(
-      `the token file ${tokenFile} of account ${name} cannot be read: put it on the host of every worker`,
-      { cause },
-    );
-  }
 }

@@ -3,7 +3,7 @@ import { checkOptions } from '../settings/check-options.ts';
 import { readChoice, readNumber, requireText } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ProgressOptions } from '../settings/options.ts';
-import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
+import type { ExportEvent, ExportReport } from './export-mirror.ts';
 import { withRunThread } from './thread/in-thread.ts';
 
 /** `onProgress` receives an event for each table. If the export is stopped, the previous one stays. */
@@ -20,17 +20,11 @@ export interface ExportOptions
  * @throws SyncError
  */
 export async function exportMirror(options: ExportOptions): Promise<ExportReport> {
-  const settings = exportSettings(options);
-  return withRunThread((thread) => thread.run('export', settings, options));
-}
-
-function exportSettings(options: ExportOptions): ExportSettings {
   checkOptions(options);
-  const to = requireText('to', options.to, 'no folder to export to: name one with --to');
-  return {
+  const settings = {
+    to: requireText('to', options.to, 'no folder to export to: name one with --to'),
     db: givenAddress(options),
     replica: options.replica,
-    to,
     format: readChoice('format', options.format ?? OPTIONS.format.default, OPTIONS.format.choices),
     tables: options.table ?? [],
     views: options.views ?? OPTIONS.views.default,
@@ -38,4 +32,5 @@ function exportSettings(options: ExportOptions): ExportSettings {
     keep: readNumber('keep', options.keep),
     targetSize: readNumber('targetSize', options.targetSize),
   };
+  return withRunThread((thread) => thread.run('export', settings, options));
 }

@@ -41,7 +41,7 @@ export async function startServer(options: ServeOptions, beforeOpening?: () => P
     options.logger?.info(`serving ${prepared.served}, process ${process.pid}`);
     const unencrypted = isLoopback(hostInUrl(host)) ? [] : [UNENCRYPTED];
     for (const warning of [...unencrypted, ...prepared.warnings()]) options.logger?.warn(warning);
-    return running(prepared.server, { url, reloadTokens: prepared.reloadTokens, signal: options.signal });
+    return { url, reloadTokens: prepared.reloadTokens, close: closing(prepared.server, options.signal) };
   } catch (error) {
     await prepared.server.close();
     throw error;
@@ -50,10 +50,8 @@ export async function startServer(options: ServeOptions, beforeOpening?: () => P
 
 const UNENCRYPTED = 'tokens are sent unencrypted: put a TLS proxy in front of the server';
 
-function running(
-  server: FastifyInstance,
-  { url, reloadTokens, signal }: Pick<RunningServer, 'url' | 'reloadTokens'> & Pick<ServeOptions, 'signal'>,
-): RunningServer {
+/** A function that closes the server once, which the signal calls too. */
+function closing(server: FastifyInstance, signal: AbortSignal | undefined): () => Promise<void> {
   let closed: Promise<void> | null = null;
   const close = (): Promise<void> => {
     signal?.removeEventListener('abort', close);
@@ -62,7 +60,7 @@ function running(
   };
   signal?.addEventListener('abort', close, { once: true });
   if (signal?.aborted) void close();
-  return { url, reloadTokens, close };
+  return close;
 }
 
 async function closePatiently(server: FastifyInstance): Promise<void> {

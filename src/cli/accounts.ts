@@ -65,10 +65,8 @@ export const accountsCommand = commandOfActions('accounts', { add, list, remove,
 const nameIn = (args: CommandArguments) => args['account'] as string;
 
 function renderAccounts(all: readonly ListedAccount[], width: number | null): string {
-  const failed = all.filter(({ error }) => error !== null);
-  return [renderFitting(COLUMNS, all, width), ...failed.map(({ account, error }) => `${account}: ${error}`), ''].join(
-    '\n',
-  );
+  const failures = all.flatMap(({ account, error }) => (error === null ? [] : [`${account}: ${error}`]));
+  return [renderFitting(COLUMNS, all, width), ...failures, ''].join('\n');
 }
 
 const COLUMNS: readonly FittingColumn<ListedAccount>[] = [

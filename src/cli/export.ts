@@ -41,18 +41,12 @@ function renderExport(report: ExportReport, width: number | null): string {
 }
 
 /** Whoever requests less than before may not know that the folder contained more. */
-function droppedLine({
-  dropped_tables: tables,
-  dropped_environments: environments,
-  dropped_files: files,
-}: ExportReport): string[] {
-  const parts = [
-    ...(tables.length === 0 ? [] : [`${counted(tables.length, 'table')} (${tables.join(', ')})`]),
-    ...(environments.length === 0
-      ? []
-      : [`${counted(environments.length, 'environment')} (${environments.join(', ')})`]),
-  ];
-  return parts.length === 0 ? [] : [`No longer exported: ${parts.join(' and ')}, with ${counted(files, 'file')}`];
+function droppedLine({ dropped_tables, dropped_environments, dropped_files }: ExportReport): string[] {
+  const listed = (names: readonly string[], noun: string): string[] =>
+    names.length === 0 ? [] : [`${counted(names.length, noun)} (${names.join(', ')})`];
+  const parts = [...listed(dropped_tables, 'table'), ...listed(dropped_environments, 'environment')];
+  if (parts.length === 0) return [];
+  return [`No longer exported: ${parts.join(' and ')}, with ${counted(dropped_files, 'file')}`];
 }
 
 const COLUMNS: readonly FittingColumn<ExportReport['tables'][number]>[] = [

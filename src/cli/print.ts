@@ -30,11 +30,8 @@ export function printReport<Report>(
 ): void {
   if (isWell && isQuiet(args) && args['json'] !== true) return;
   const width = stdoutWidth(io);
-  io.stdout.write(
-    args['json'] === true
-      ? `${JSON.stringify(report, null, 2)}\n`
-      : wrapText(render(printableReport(report), width), width),
-  );
+  if (args['json'] === true) io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  else io.stdout.write(wrapText(render(printableReport(report), width), width));
 }
 
 /** Prints on stderr why a command failed, and the `stack` of the error if there is one: as text, or as the log is. */

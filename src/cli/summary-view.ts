@@ -30,18 +30,13 @@ export function hasSummaryTable({ status, streams, error }: RunSummary): boolean
   return error === null || status === 'done' || streams.some(hasWork);
 }
 
+const WORK = ['rows_written', 'rows_deleted', 'rows_rejected', 'rows_late', 'rows_held', 'rejected_standing'] as const;
+
 /** Streams that the run did not reach are counted in the run's own lines. */
-function hasWork({ mode, status, ...stream }: StreamSummary): boolean {
-  const counts = [
-    stream.rows_written,
-    stream.rows_deleted,
-    stream.rows_rejected,
-    stream.rows_late,
-    stream.rows_held,
-    stream.rejected_standing,
-  ];
-  if (counts.some((count) => count > 0)) return true;
-  return status === 'stopped' ? mode !== 'none' && stream.pages > 0 : status !== 'done';
+function hasWork(stream: StreamSummary): boolean {
+  const { mode, status, pages } = stream;
+  if (WORK.some((field) => stream[field] > 0)) return true;
+  return status === 'stopped' ? mode !== 'none' && pages > 0 : status !== 'done';
 }
 
 function environmentLines(streams: readonly StreamSummary[], { width, verbose }: SummaryStyle): string[] {

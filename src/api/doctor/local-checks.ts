@@ -36,14 +36,8 @@ function proxyVerdict({ service }: LocalFacts): CheckVerdict | null {
   return ok(proxies.noProxy === '' ? proxy : `${proxy}, except for the hosts in NO_PROXY (${proxies.noProxy})`);
 }
 
-function databaseVerdict({
-  version,
-  encoding,
-  user,
-  schema,
-  isSchemaThere,
-  mayCreate,
-}: ValueOf<LocalFacts['database']>): CheckVerdict {
+function databaseVerdict(facts: ValueOf<LocalFacts['database']>): CheckVerdict {
+  const { version, encoding, user, schema, isSchemaThere, mayCreate } = facts;
   const server = `PostgreSQL ${version}, ${encoding}, as ${user}`;
   if (mayCreate) return ok(`${server}: the schema ${schema} ${isSchemaThere ? 'is there' : 'can be created'}`);
   const [missing, grant] = isSchemaThere
