@@ -22,7 +22,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   const user = find('user') ?? userInfo().username;
   const login = {
     host: find('host') ?? DEFAULT_HOST,
-    port: wholeNumber(find('port') ?? '5432', [1, 65_535], PORT_ADVICE),
+    port: portOf(find('port')),
     user,
     database: find('dbname') ?? user,
   };
@@ -42,9 +42,8 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: find('application_name') ?? 'obsync',
-    // 0 means no limit, as in PostgreSQL's own programs.
     connectionTimeoutMillis:
-      1000 * wholeNumber(find('connect_timeout') ?? CONNECT_TIMEOUT_SECONDS, FROM_ZERO, CONNECT_TIMEOUT_ADVICE),
+      1000 * timeOf('connect_timeout', 'seconds', find('connect_timeout') ?? CONNECT_TIMEOUT_SECONDS),
     ...optional('options', find('options')),
     ...(find('sslnegotiation') === 'direct' ? { sslnegotiation: 'direct' } : {}),
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
@@ -57,9 +56,8 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     display,
     ...optional('sslmode', libpqSslMode(find)),
     client,
-    // The driver cannot set it in the kernel, which would not notice a proxy that swallows everything either. 0 means
-    // the default, as in PostgreSQL's own programs.
-    answerTimeoutMs: wholeNumber(find('tcp_user_timeout') ?? 0, FROM_ZERO, ANSWER_TIMEOUT_ADVICE) || undefined,
+    // The driver cannot set it in the kernel, which would not notice a proxy that swallows everything either.
+    answerTimeoutMs: timeOf('tcp_user_timeout', 'milliseconds', find('tcp_user_timeout') ?? 0) || undefined,
   };
 }
 
@@ -112,15 +110,17 @@ function schemaOf(given = DEFAULT_SCHEMA): string {
   );
 }
 
-const FROM_ZERO = [0, Number.POSITIVE_INFINITY] as const;
-const PORT_ADVICE = 'the port of the mirror in PostgreSQL is not valid: use a number from 1 to 65535';
-const CONNECT_TIMEOUT_ADVICE = 'connect_timeout needs a whole number of seconds';
-const ANSWER_TIMEOUT_ADVICE = 'tcp_user_timeout needs a whole number of milliseconds';
+function portOf(given = '5432'): number {
+  const port = Number(given);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw usageError('the port of the mirror in PostgreSQL is not valid: use a number from 1 to 65535');
+}
 
-function wholeNumber(given: string | number, [min, max]: readonly [number, number], advice: string): number {
-  const found = Number(given);
-  if (Number.isInteger(found) && found >= min && found <= max) return found;
-  throw usageError(advice);
+/** 0 means no limit or the default, as in PostgreSQL's own programs. */
+function timeOf(name: string, unit: string, given: string | number): number {
+  const time = Number(given);
+  if (Number.isInteger(time) && time >= 0) return time;
+  throw usageError(`${name} needs a whole number of ${unit}`);
 }
 
 /** A mirror is written to. Read-only commands work on a replica too. */
