@@ -61,10 +61,8 @@ async function connectTo(options: MirrorOptions, onLost?: (error: Error) => void
 /** The same address with another schema. It may contain a password. @throws SyncError `usage` for an invalid schema */
 export function withSchema(address: string, schema: string): string {
   const [place = '', ...query] = address.trim().split('?');
-  const others = query
-    .join('?')
-    .split('&')
-    .filter((each) => each !== '' && !each.startsWith('schema='));
+  const given = query.join('?').split('&');
+  const others = given.filter((each) => each !== '' && !each.startsWith('schema='));
   const named = `${place}?${[...others, `schema=${schema}`].join('&')}`;
   addressOf(named);
   return named;

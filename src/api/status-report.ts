@@ -108,13 +108,8 @@ export function* readStatus(
 
 /** The last sync as recorded. The record alone cannot tell whether a `running` one still is (see `withVerdict`). */
 export function* readLastRun(): StateStatements<RunStatusReport | null> {
-  const last = queryBuilder
-    .select()
-    .from(syncRuns)
-    .where(eq(syncRuns.command, 'sync'))
-    .orderBy(desc(syncRuns.id))
-    .limit(1);
-  const stored = yield* first(last);
+  const syncs = queryBuilder.select().from(syncRuns).where(eq(syncRuns.command, 'sync'));
+  const stored = yield* first(syncs.orderBy(desc(syncRuns.id)).limit(1));
   if (stored === undefined) return null;
   const { id, cycle_id, command: _, nonce: __, ...rest } = stored;
   return { run: id, cycle: cycle_id, ...rest };

@@ -62,10 +62,8 @@ async function refuseTakenSchema(
   transaction: WorkTransaction,
   { name, mirror_schema: schema }: SyncAccount,
 ): Promise<void> {
-  const [taken] = await transaction.drizzle
-    .select({ name: accounts.name })
-    .from(accounts)
-    .where(and(eq(accounts.mirror_schema, schema), ne(accounts.name, name)));
+  const isTaken = and(eq(accounts.mirror_schema, schema), ne(accounts.name, name));
+  const [taken] = await transaction.drizzle.select({ name: accounts.name }).from(accounts).where(isTaken);
   if (taken === undefined) return;
   throw usageError(`account ${taken.name} already uses the schema ${schema}: name another one with --schema`);
 }

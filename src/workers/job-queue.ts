@@ -128,15 +128,9 @@ export async function deferSync(
   claim: ClaimedSync,
   { worker, afterSeconds, error }: JobDeferral,
 ): Promise<void> {
-  await drizzle
-    .update(accountEnvironments)
-    .set({
-      worker: null,
-      started_at: null,
-      retry_at: inSeconds(afterSeconds),
-      ...(error === null ? {} : { error }),
-    })
-    .where(whereStillClaimed(claim, worker));
+  const failure = error === null ? {} : { error };
+  const deferred = { worker: null, started_at: null, retry_at: inSeconds(afterSeconds), ...failure };
+  await drizzle.update(accountEnvironments).set(deferred).where(whereStillClaimed(claim, worker));
 }
 
 /** Selects the environment unless another worker has claimed it since. */

@@ -65,25 +65,15 @@ export async function recordListing(
   { error, isListed }: { error: string | null; isListed: boolean },
 ): Promise<void> {
   const again = isListed ? inSeconds(LIST_EVERY_SECONDS) : sql`now() + ${BACKOFF}`;
-  await drizzle
-    .update(accounts)
-    .set({
-      listing_error: error,
-      listing_due_at: again,
-      worker: null,
-      ...(isListed ? { listed_at: sql`now()` } : {}),
-    })
-    .where(eq(accounts.name, account));
+  const listed = isListed ? { listed_at: sql`now()` } : {};
+  const recorded = { listing_error: error, listing_due_at: again, worker: null, ...listed };
+  await drizzle.update(accounts).set(recorded).where(eq(accounts.name, account));
 }
 
 /** Locks the account; false if another worker claimed the listing, or the account was changed or removed. */
 export async function isStillListing({ drizzle }: WorkTransaction, account: string, worker: string): Promise<boolean> {
-  const rows = await drizzle
-    .select({ name: accounts.name })
-    .from(accounts)
-    .where(whereListing(account, worker))
-    .for('update');
-  return rows.length > 0;
+  const listing = drizzle.select({ name: accounts.name }).from(accounts).where(whereListing(account, worker));
+  return (await listing.for('update')).length > 0;
 }
 
 /** Releases a listing that could not be performed: it becomes due again later. */
@@ -92,10 +82,8 @@ export async function deferListing(
   account: string,
   { worker, afterSeconds, error }: JobDeferral,
 ): Promise<void> {
-  await drizzle
-    .update(accounts)
-    .set({ worker: null, listing_due_at: inSeconds(afterSeconds), listing_error: error })
-    .where(whereListing(account, worker));
+  const deferred = { worker: null, listing_due_at: inSeconds(afterSeconds), listing_error: error };
+  await drizzle.update(accounts).set(deferred).where(whereListing(account, worker));
 }
 
 function whereListing(account: string, worker: string) {
