@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from '@prometheus-io/client';
+import { Gauge, type GaugeConfiguration, type Registry } from '@prometheus-io/client';
 import type { RunStatus } from '../core/ports/state-store.ts';
 import { FAILING_STATUSES } from '../core/read-api.ts';
 import { STREAM_NAMES } from '../streams/catalogue.ts';
@@ -7,10 +7,7 @@ import { type SyncAges, syncAges } from './sync-ages.ts';
 
 type GaugeSample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-interface MirrorGauge {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames?: readonly string[];
+interface MirrorGauge extends Pick<GaugeConfiguration<string>, 'name' | 'help' | 'labelNames'> {
   samples(measurements: Measurements, ages: SyncAges): readonly GaugeSample[];
 }
 
@@ -141,7 +138,7 @@ function numbersOf(series: readonly GaugeSample[0][], found: Measurements['held'
 /** Adds the metrics of a mirror to a registry, and returns a function that sets them. */
 export function addMirrorMetrics(registers: Registry[]): (measurements: Measurements, nowMs: number) => void {
   const gauges = GAUGES.map(({ name, help, labelNames = [], samples }) => {
-    return { samples, labelNames, gauge: new Gauge({ name, help, labelNames: [...labelNames], registers }) };
+    return { samples, labelNames, gauge: new Gauge({ name, help, labelNames, registers }) };
   });
   return (measurements, nowMs) => {
     const ages = syncAges(measurements, nowMs);

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, Gauge, type GaugeConfiguration, Histogram, Registry } from '@prometheus-io/client';
 import type { SourceEvent } from '../core/ports/source.ts';
 import type { WorkDatabase } from './database.ts';
 import { JOB_RESULTS, type WorkerEvent } from './perform-job.ts';
@@ -68,19 +68,12 @@ function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
   };
 }
 
-/** A gauge that is queried: its value, and its labels by name. */
-interface QueriedGauge {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames?: string[];
-  readonly sql: string;
-}
-
 const selectOfQueue = (value: string): string =>
   `select (${value})::float8 as value from (
     select *, due_at <= now() and worker is null as waits from obsync_accounts.account_environments) e`;
 
-const QUEUE_AND_AGES: readonly QueriedGauge[] = [
+/** `sql` selects the value, and the labels by name. */
+const QUEUE_AND_AGES: readonly (GaugeConfiguration<string> & { readonly sql: string })[] = [
   {
     name: 'obsync_queue_waiting',
     help: 'Syncs of all accounts that are due and not started',
