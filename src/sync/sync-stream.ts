@@ -10,12 +10,12 @@ import { cutOff, type RecoveryDecision, recover } from '../core/decide/recover.t
 import { startRound, withRead, withRound } from '../core/decide/round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
 import { datedRead, roundReadAt, settledBefore } from '../core/decide/trusted-until.ts';
-import { lossOf } from '../core/decide/unavailable.ts';
 import { decodeRead } from '../core/decode/decode-slices.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Commit, Destination } from '../core/ports/destination.ts';
 import type { Page, PageRequest, Source } from '../core/ports/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
+import { addSeconds } from '../core/time/instant.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { StreamCounter } from './stream-counter.ts';
 
@@ -132,16 +132,19 @@ function throwIfSkipped<Ended>({ stream, skipped: { first, count } }: StreamSync
   throw new SyncError('stream', text, { cause: first });
 }
 
-/** @throws SyncError if the stream has not been live for longer than the grace (R15) */
-function lossIn({ stream, context }: StreamSync, checkpoint: Checkpoint): StreamOutcome {
-  const loss = lossOf(checkpoint, context());
-  if (loss === 'never-live') return 'unavailable';
-  if (loss === 'lately') return 'lost';
+/**
+ * What it means that a stream answers 404. Without a server time, it was live lately (R15).
+ * @throws SyncError if the stream was live before, longer ago than the grace
+ */
+function lossIn({ stream, context }: StreamSync, { watermark }: Checkpoint): StreamOutcome {
+  if (watermark === null) return 'unavailable';
+  const { latestServerTime, options } = context();
+  if (latestServerTime === null || addSeconds(watermark, options.graceSeconds) >= latestServerTime) return 'lost';
   const [answer, wayOut] =
     stream.method === 'window'
       ? ['no longer has any history (404)', 'histories are gone for good, sync without --history']
       : ['says that it is not live (404)', 'it is gone for good, leave it out: name the other streams with --stream'];
-  const text = `The service ${answer}. Its rows are those of ${checkpoint.watermark}, when it was last read. If ${wayOut}.`;
+  const text = `The service ${answer}. Its rows are those of ${watermark}, when it was last read. If ${wayOut}.`;
   throw new SyncError('stream', text);
 }
 
