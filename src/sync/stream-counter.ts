@@ -13,13 +13,13 @@ export interface StreamCounters extends RowCounts {
   readonly late: number;
 }
 
+type AddedCounts = Partial<Omit<StreamCounters, 'mode' | 'reason'>>;
+
 /** Counts what a run does to a stream, and reports every change. */
 export interface StreamCounter {
   round(round: Pick<Round, 'mode' | 'reason'>): void;
   request(this: void): void;
-  /** Counts a page, or a slice of a heavy page; `pages` is 1 only for the last slice. */
-  slice(shown: Pick<StreamCounters, 'pages' | 'rows' | 'late'>): void;
-  count(counts: RowCounts): void;
+  add(more: AddedCounts): void;
   total(): StreamCounters;
 }
 
@@ -39,23 +39,16 @@ export function createStreamCounter(onChange: (counters: StreamCounters) => void
     streamCounters = { ...streamCounters, ...part };
     onChange(streamCounters);
   };
+  const add = (more: AddedCounts): void => {
+    const sums = Object.entries(more).map(([name, count]) => [name, streamCounters[name as keyof AddedCounts] + count]);
+    change(Object.fromEntries(sums));
+  };
   return {
     round: ({ mode, reason }) => {
       if (mode !== streamCounters.mode || reason !== streamCounters.reason) change({ mode, reason });
     },
-    request: () => change({ requests: streamCounters.requests + 1 }),
-    slice: ({ pages, rows, late }) =>
-      change({
-        pages: streamCounters.pages + pages,
-        rows: streamCounters.rows + rows,
-        late: streamCounters.late + late,
-      }),
-    count: ({ written, deleted, rejected }) =>
-      change({
-        written: streamCounters.written + written,
-        deleted: streamCounters.deleted + deleted,
-        rejected: streamCounters.rejected + rejected,
-      }),
+    request: () => add({ requests: 1 }),
+    add,
     total: () => streamCounters,
   };
 }

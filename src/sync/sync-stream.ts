@@ -111,7 +111,7 @@ async function takeSteps(
       if (!isDue || stream.method !== 'window') throwIfSkipped(sync, checkpoint);
     } else if (step.do === 'forget') {
       const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
-      sync.counter.count((await destination.commit(stream, discard, state.markableStreams)).counts);
+      sync.counter.add((await destination.commit(stream, discard, state.markableStreams)).counts);
       checkpoint = step.checkpoint;
     } else {
       checkpoint = step.checkpoint;
@@ -239,8 +239,8 @@ async function takePage(
       { stream, checkpoint: withRead(checkpoint, read), page, decoded, existing, visitedCursors, markableStreams },
       now,
     );
-    counter.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
-    counter.count((await destination.commit(stream, commit, markableStreams)).counts);
+    counter.add({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
+    counter.add((await destination.commit(stream, commit, markableStreams)).counts);
     if (commit.unreadHistory) skipped.first ??= new SyncError('stream', UNDATED);
     checkpoint = commit.checkpoint;
   }
@@ -275,7 +275,7 @@ async function applyRoundEnd(
     roundEnd: { ...roundEnd, isHeld: (removalCount) => isHeld(stream, removalCount, now) },
   };
   const result = await destination.commit(stream, commit, markableStreams);
-  counter.count(result.counts);
+  counter.add(result.counts);
   return result.checkpoint;
 }
 
