@@ -2,7 +2,7 @@ import type { RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import { type LocalStep, lookUpHistory } from '../core/decide/next-step.ts';
 import { dueTestsQuery } from '../core/decide/scan-interval.ts';
-import type { Destination, DueTest, DueTestsQuery } from '../core/ports/destination.ts';
+import type { Destination, DueTest } from '../core/ports/destination.ts';
 import type { Page, PageRequest } from '../core/ports/source.ts';
 import type { Stream } from '../core/stream.ts';
 
@@ -18,7 +18,7 @@ export interface HistoryQueue {
   /** The prefetched response to this step's request, if there is one. */
   take(step: Extract<LocalStep, { do: 'fetch' }>): Promise<Page> | undefined;
   /** Waits for responses that are no longer needed. */
-  close(): Promise<void>;
+  close(): Promise<unknown>;
 }
 
 interface HistoryRequest {
@@ -43,22 +43,23 @@ const LOOKED_UP = 5000;
 
 export function createHistoryQueue({ stream, destination, concurrency, fetch }: HistoryRequest): HistoryQueue {
   const sent = new Map<string, SentRequest>();
-  const due = inTurn((query) => destination.dueTests(query));
+  /** `isLast` if the lookup returned fewer tests than requested: later ones belong to the next round. */
+  let due = { tests: [] as DueTest[], isLast: false };
   let metHeavy = false;
   /** The test whose response is taken next. */
-  let currentTest: string | null = null;
+  let current: DueTest | null = null;
 
   async function fetchAhead(id: string, request: PageRequest): Promise<Page> {
     const page = await fetch(request);
-    if (Array.isArray(page.items)) return page;
-    metHeavy = true;
+    const isHeavy = !Array.isArray(page.items);
+    metHeavy ||= isHeavy;
     // A heavy page is not kept in memory; it is requested again when needed.
-    if (id !== currentTest) sent.delete(id);
+    if (isHeavy && id !== current?.id) sent.delete(id);
     return page;
   }
 
   function sendAhead(checkpoint: RoundCheckpoint, context: Context): void {
-    for (const test of due.next(concurrency)) {
+    for (const test of due.tests.slice(0, concurrency)) {
       const step = sent.has(test.id) ? null : lookUpHistory(stream, checkpoint, context, test);
       if (step?.do !== 'fetch') continue;
       const page = fetchAhead(test.id, step.request);
@@ -69,13 +70,17 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   }
 
   return {
-    restart: due.clear,
+    restart() {
+      due = { tests: [], isLast: false };
+    },
     async next(checkpoint, context) {
-      await due.fill(dueTestsQuery(checkpoint, context, LOOKED_UP));
+      if (due.tests.length === 0 && !due.isLast) {
+        const tests = await destination.dueTests(dueTestsQuery(checkpoint, context, LOOKED_UP));
+        due = { tests: [...tests], isLast: tests.length < LOOKED_UP };
+      }
       if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
-      const test = due.take();
-      currentTest = test?.id ?? null;
-      return lookUpHistory(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
+      current = due.tests.shift() ?? null;
+      return lookUpHistory(stream, checkpoint, sent.get(current?.id ?? '')?.context ?? context, current);
     },
     take({ request, checkpoint }) {
       const id = checkpoint.round.read.history?.testId ?? '';
@@ -83,32 +88,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
       sent.delete(id);
       return page;
     },
-    async close() {
-      await Promise.allSettled([...sent.values()].map(({ page }) => page));
-    },
-  };
-}
-
-/**
- * Yields the due tests one by one, then null. The last lookup is the one that returns fewer tests than requested: tests
- * that become due later belong to the next round.
- */
-function inTurn(lookUp: (query: DueTestsQuery) => Promise<readonly DueTest[]>) {
-  let due: DueTest[] = [];
-  let isLast = false;
-  return {
-    clear(): void {
-      due = [];
-      isLast = false;
-    },
-    /** Call this before `next` and `take`. */
-    async fill(query: DueTestsQuery): Promise<void> {
-      if (due.length > 0 || isLast) return;
-      due = [...(await lookUp(query))];
-      isLast = due.length < query.limit;
-    },
-    next: (count: number): readonly DueTest[] => due.slice(0, count),
-    take: (): DueTest | null => due.shift() ?? null,
+    close: () => Promise.allSettled([...sent.values()].map(({ page }) => page)),
   };
 }
 
