@@ -9,11 +9,12 @@ import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../c
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream } from '../core/stream.ts';
 import { addDays, earlierOf, type Instant } from '../core/time/instant.ts';
+import { spreadSeconds } from '../core/time/server-times.ts';
 import { measuring } from './measure-lists.ts';
 import type { RunPorts } from './ports.ts';
 import { pruneHistories } from './prune-histories.ts';
 import { renewDays } from './renew-days.ts';
-import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
+import type { RunSummary, StreamSummary } from './summary.ts';
 import { type RunProgress, type SyncSession, streamKey, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends DecisionOptions {
@@ -31,38 +32,31 @@ export interface RunOptions extends DecisionOptions {
  * `SyncError`.
  */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
-  const startedAt = ports.clock();
-  const progress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
   const state: RunState = {
-    startedAt,
+    ports,
     options,
+    startedAt: ports.clock(),
     mirror: null,
-    run: null,
+    opened: null,
     environments: [],
-    reached: progress,
+    reached: { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 },
     missing: [],
     lists: [],
   };
   let failure: unknown = null;
   try {
-    const opened = ports.mirrorExists ? await open(ports, options, state) : null;
-    await readAll(ports, options, state, opened);
+    await readAll(state, ports.mirrorExists ? await open(state) : null);
   } catch (error) {
     failure = error;
   }
-  await renew(ports, state).catch((error: unknown) => {
+  await renew(state).catch((error: unknown) => {
     // The first error ends the run and decides the exit code.
     failure ??= error;
   });
   try {
-    const summary = await close(ports, state, failure);
+    const summary = await close(state, failure);
     // A run that was refused decides nothing.
-    if (state.mirror !== null && state.run !== null)
-      await ports.onEnd?.(
-        state.mirror,
-        summary,
-        state.environments.map(({ id }) => id),
-      );
+    if (state.opened !== null) await ports.onEnd?.(state.opened.mirror, summary, envIdsOf(state));
     return summary;
   } finally {
     await state.mirror?.close();
@@ -70,23 +64,30 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
 }
 
 interface RunState {
-  readonly startedAt: Instant;
+  readonly ports: RunPorts;
   readonly options: RunOptions;
+  readonly startedAt: Instant;
+  /** To be closed at the end, even if the run could not begin. */
   mirror: OpenMirror | null;
-  run: JoinedRun | null;
+  /** Null until the run has begun, and if it was refused. */
+  opened: OpenedRun | null;
   environments: readonly ListedEnvironment[];
   readonly reached: RunProgress;
   missing: readonly ListedEnvironment[];
   lists: MeasuredList[];
 }
 
+function envIdsOf({ environments }: RunState): string[] {
+  return environments.map(({ id }) => id);
+}
+
 /** Runs even if the run failed or was stopped: what it committed stays. */
-async function renew(
-  { signal, clock, source }: RunPorts,
-  { mirror, run, environments, options: { retention } }: RunState,
-): Promise<void> {
-  if (mirror === null || run === null) return;
-  const envIds = environments.map(({ id }) => id);
+async function renew(state: RunState): Promise<void> {
+  if (state.opened === null) return;
+  const { mirror, run } = state.opened;
+  const { signal, clock, source } = state.ports;
+  const { retention } = state.options;
+  const envIds = envIdsOf(state);
   const { serverTime } = source.times();
   if (serverTime !== null)
     await pruneHistories({ mirror, signal }, run, envIds, pruningRules(retention, [serverTime, clock()]));
@@ -98,41 +99,34 @@ interface OpenedRun {
   readonly run: JoinedRun;
 }
 
-async function open(ports: RunPorts, options: RunOptions, state: RunState): Promise<OpenedRun> {
-  const mirror = await ports.openMirror();
+async function open(state: RunState): Promise<OpenedRun> {
+  const mirror = await state.ports.openMirror();
   state.mirror = mirror;
-  await mirror.state.claimMirror(options.baseUrl);
+  await mirror.state.claimMirror(state.options.baseUrl);
   const id = await mirror.state.beginRun(state.startedAt, 'sync');
-  const run = { id, cycle: id, lastVisits: new Map(), afterRun: null, owesTurn: false };
-  state.run = run;
-  return { mirror, run };
+  state.opened = { mirror, run: { id, cycle: id, lastVisits: new Map(), afterRun: null, owesTurn: false } };
+  return state.opened;
 }
 
 /** `earlier` is null if there was no mirror; it is then created after the source has responded. */
-async function readAll(
-  ports: RunPorts,
-  options: RunOptions,
-  state: RunState,
-  earlier: OpenedRun | null,
-): Promise<void> {
-  await resumeQuota(ports, state.mirror);
+async function readAll(state: RunState, earlier: OpenedRun | null): Promise<void> {
+  const { ports, options } = state;
+  const { catalogue, streams, concurrency, limits = null } = options;
+  await resumeQuota(state);
   const items = await ports.source.environments();
   const held = earlier === null ? [] : await earlier.mirror.state.environments();
-  const { limits = null } = options;
   const reconciled = reconcile(items, held, ports.source.times().serverTime ?? ports.clock(), limits);
   // Saved even if the run ends here: an environment that was not listed must be scanned when it is back (R13).
   if (earlier !== null) await saveEnvironments(state, earlier, reconciled);
   state.environments = chooseEnvironments(reconciled.listed, options.environments);
-  const opened = earlier ?? (await open(ports, options, state));
+  const opened = earlier ?? (await open(state));
   if (earlier === null) await saveEnvironments(state, opened, reconciled);
   const { mirror } = opened;
-  await mirror.hold(state.environments.map(({ id }) => id));
-  const { run, late } = await join(ports, options, state, opened);
+  await mirror.hold(envIdsOf(state));
+  const { run, late } = await join(state, opened);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, cycle: run.cycle, ...ports.source.times(), options, limits });
-  const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
-  const { streams, concurrency } = options;
-  const { catalogue } = options;
+  const source = measuring(ports.source, streams, (list) => keepLength(mirror, state, list));
   const { owesTurn } = run;
   const session = { ports: { ...ports, source }, context, mirror, catalogue, streams, concurrency, late, owesTurn };
   try {
@@ -152,25 +146,19 @@ async function readAll(
 }
 
 async function join(
-  { source }: RunPorts,
-  { full, fullEveryDays, catalogue, streams }: RunOptions,
   state: RunState,
   { mirror, run: { id } }: OpenedRun,
 ): Promise<Pick<SyncSession, 'late'> & { readonly run: JoinedRun }> {
-  const where = {
-    id,
-    envIds: state.environments.map((environment) => environment.id),
-    streams: catalogue.map((stream) => stream.name),
-  };
-  const now = source.times().serverTime;
+  const { full, fullEveryDays, catalogue, streams } = state.options;
+  const where = { id, envIds: envIdsOf(state), streams: catalogue.map(({ name }) => name) };
   const run = await mirror.state.joinCycle({
     ...where,
     selected: streams.map(({ name }) => name),
-    now,
+    now: state.ports.source.times().serverTime,
     full,
     fullEvery: String(fullEveryDays),
   });
-  state.run = run;
+  state.opened = { mirror, run };
   // A cycle that is continued for a turn alone has left nothing else.
   if (run.owesTurn && run.cycle !== id) state.reached.leftOver = 'failed';
   const tries = run.afterRun === null ? new Map() : await mirror.state.lastTries(where);
@@ -204,32 +192,38 @@ const REFUSALS: ReadonlySet<SyncError['recovery']> = new Set(['usage', 'locked']
  */
 async function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): Promise<void> {
   if (!(failure instanceof SyncError) || !REFUSALS.has(failure.recovery) || streams.length > 0) return;
-  if (state.mirror !== null && state.run !== null) await state.mirror.state.forgetRun(state.run.id);
-  state.run = null;
+  await state.opened?.mirror.state.forgetRun(state.opened.run.id);
+  state.opened = null;
 }
 
-async function close(ports: RunPorts, state: RunState, failure: unknown): Promise<RunSummary> {
+async function close(state: RunState, failure: unknown): Promise<RunSummary> {
+  const { source, clock } = state.ports;
   const streams = streamsOf(state);
   // A displaced writer may not even do that; the first error ends the run and decides the exit code.
   await forgetRefused(state, streams, failure).catch(() => {});
-  const status = statusOf(streams, failure);
-  const error = failure instanceof Error ? failure.message : null;
-  const recovery = failure instanceof SyncError ? failure.recovery : null;
-  const summary = summarize({
-    run: state.run,
-    status,
-    error,
-    recovery,
-    times: ports.source.times(),
-    startedAt: state.startedAt,
-    endedAt: ports.clock(),
-    requests: ports.source.requests(),
+  const { opened } = state;
+  const total = (field: 'rows_written' | 'rows_deleted' | 'rows_rejected'): number =>
+    streams.reduce((sum, stream) => sum + stream[field], 0);
+  const summary: RunSummary = {
+    run: opened?.run.id ?? null,
+    cycle: opened?.run.cycle ?? null,
+    status: statusOf(streams, failure),
+    server_time: source.times().serverTime,
+    clock_spread_seconds: spreadSeconds(source.times()),
+    started_at: state.startedAt,
+    ended_at: clock(),
+    requests: source.requests(),
+    rows_written: total('rows_written'),
+    rows_deleted: total('rows_deleted'),
+    rows_rejected: total('rows_rejected'),
+    error: failure instanceof Error ? failure.message : null,
+    recovery: failure instanceof SyncError ? failure.recovery : null,
+    missing: state.missing.map(({ name }) => name),
     streams,
-    notReached: state.reached.notReached,
-    missing: state.missing,
-  });
-  if (state.mirror !== null && state.run !== null)
-    await record(ports, { mirror: state.mirror, run: state.run, state }, summary).catch((error: unknown) => {
+    streams_not_reached: state.reached.notReached,
+  };
+  if (opened !== null)
+    await record(state, opened, summary).catch((error: unknown) => {
       // The first error ends the run and decides the exit code. If there is no room for rows, there may be none for the
       // run's end either.
       if (failure === null) throw error;
@@ -239,19 +233,19 @@ async function close(ports: RunPorts, state: RunState, failure: unknown): Promis
 }
 
 async function record(
-  ports: RunPorts,
-  { mirror, run, state }: OpenedRun & { readonly state: RunState },
+  state: RunState,
+  { mirror, run }: OpenedRun,
   { status, error, recovery, rows_written, rows_deleted, rows_rejected, requests, server_time, ended_at }: RunSummary,
 ): Promise<void> {
   const counts = { rows_written, rows_deleted, rows_rejected, requests };
   const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
   const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
   await mirror.state.endRun(run, end, state.lists);
-  await keepQuota(ports, mirror);
+  await keepQuota(state.ports, mirror);
   const { keepRunsDays } = state.options.retention;
   if (server_time === null || keepRunsDays === null) return;
   // No wrong clock alone deletes anything (R1).
-  await mirror.state.pruneLog(addDays(earlierOf(server_time, ports.clock()), -keepRunsDays));
+  await mirror.state.pruneLog(addDays(earlierOf(server_time, state.ports.clock()), -keepRunsDays));
 }
 
 /** The summaries in order of environment and catalogue. */
@@ -264,8 +258,8 @@ function streamsOf({ environments, reached, options: { catalogue } }: RunState):
 }
 
 /** Resumes with what earlier runs left of the quota (R23). */
-async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): Promise<void> {
-  const kept = mirror === null ? null : await mirror.state.keptQuota();
+async function resumeQuota({ ports: { source, keptQuota, clock }, mirror }: RunState): Promise<void> {
+  const kept = (await mirror?.state.keptQuota()) ?? null;
   const left = remainingWindow([kept, keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
 }

@@ -1,8 +1,6 @@
 import type { RecoveryKind } from '../core/errors.ts';
-import type { CycleRun, RunStatus, StreamRun } from '../core/ports/state-store.ts';
-import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import type { RunStatus, StreamRun } from '../core/ports/state-store.ts';
 import type { Instant } from '../core/time/instant.ts';
-import { type ServerTimes, spreadSeconds } from '../core/time/server-times.ts';
 
 /** How one stream of one environment ended in a run. */
 export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
@@ -41,41 +39,4 @@ export interface RunSummary {
   readonly streams: readonly StreamSummary[];
   /** How many streams it did not reach. */
   readonly streams_not_reached: number;
-}
-
-export interface RunFacts {
-  readonly run: CycleRun | null;
-  readonly status: RunStatus;
-  readonly error: string | null;
-  readonly recovery: RecoveryKind | null;
-  readonly times: ServerTimes;
-  readonly startedAt: Instant;
-  readonly endedAt: Instant;
-  readonly requests: number;
-  readonly streams: readonly StreamSummary[];
-  readonly notReached: number;
-  readonly missing: readonly ListedEnvironment[];
-}
-
-export function summarize(facts: RunFacts): RunSummary {
-  const total = (field: 'rows_written' | 'rows_deleted' | 'rows_rejected'): number =>
-    facts.streams.reduce((sum, stream) => sum + stream[field], 0);
-  return {
-    run: facts.run?.id ?? null,
-    cycle: facts.run?.cycle ?? null,
-    status: facts.status,
-    server_time: facts.times.serverTime,
-    clock_spread_seconds: spreadSeconds(facts.times),
-    started_at: facts.startedAt,
-    ended_at: facts.endedAt,
-    requests: facts.requests,
-    rows_written: total('rows_written'),
-    rows_deleted: total('rows_deleted'),
-    rows_rejected: total('rows_rejected'),
-    error: facts.error,
-    recovery: facts.recovery,
-    missing: facts.missing.map((environment) => environment.name),
-    streams: facts.streams,
-    streams_not_reached: facts.notReached,
-  };
 }
