@@ -52,7 +52,9 @@ export interface RunOutcome {
  */
 export async function runSchedule(ports: SchedulePorts, rules: ScheduleRules): Promise<void> {
   const mirrored = await ports.mirrored();
-  const scheduleState: ScheduleState = {
+  const state: ScheduleState = {
+    ports,
+    rules,
     environments: mirrored.environments,
     lastStarts: mirrored.lastStarts,
     timetable: [],
@@ -60,13 +62,13 @@ export async function runSchedule(ports: SchedulePorts, rules: ScheduleRules): P
     listed: false,
     proven: false,
   };
-  await list(ports, rules, scheduleState);
+  await list(state);
   while (!ports.signal.aborted) {
     const now = ports.clock();
-    retime(ports, rules, scheduleState, now);
-    const next = nextScheduleStep(scheduleState.timetable, scheduleState.nextListing, now);
-    if (next.do === 'run') await runDue(ports, rules, scheduleState, next.due);
-    else if (next.do === 'list') await list(ports, rules, scheduleState);
+    retime(state, now);
+    const next = nextScheduleStep(state.timetable, state.nextListing, now);
+    if (next.do === 'run') await runDue(state, next.due);
+    else if (next.do === 'list') await list(state);
     else await ports.sleep(Math.min(secondsBetween(now, next.until), MAX_SLEEP_SECONDS) * 1000);
   }
   ports.log.info('the schedule has stopped');
@@ -79,6 +81,8 @@ const MAX_SLEEP_SECONDS = 60;
 const LIST_AGAIN_SECONDS = 60;
 
 interface ScheduleState {
+  readonly ports: SchedulePorts;
+  readonly rules: ScheduleRules;
   environments: readonly ListedEnvironment[];
   lastStarts: LastStarts;
   timetable: readonly ScheduledRun[];
@@ -89,12 +93,13 @@ interface ScheduleState {
   proven: boolean;
 }
 
-function retime({ next, log }: SchedulePorts, rules: ScheduleRules, state: ScheduleState, now: Instant): void {
+function retime(state: ScheduleState, now: Instant): void {
+  const { next, log } = state.ports;
   state.lastStarts = capAtNow(state.lastStarts, now);
-  const after = timetable(state.environments, rules, state.lastStarts, { now, next });
+  const after = timetable(state.environments, state.rules, state.lastStarts, { now, next });
   for (const change of timetableChanges(state.timetable, after)) {
-    if (change.what === 'scheduled') log.info(sentence(change, now));
-    else log.warn(sentence(change, now));
+    const level = change.what === 'scheduled' ? 'info' : 'warn';
+    log[level](sentence(change, now));
   }
   state.timetable = after;
 }
@@ -117,53 +122,46 @@ function at(instant: Instant): string {
 }
 
 /** Lists the environments. Only a failure of the first listing may end the schedule. */
-async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): Promise<void> {
+async function list(state: ScheduleState): Promise<void> {
+  const { ports } = state;
   const isFirst = !state.listed;
   try {
-    accept(ports, state, await ports.list());
+    accept(state, await ports.list());
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (ports.signal.aborted) return;
-    if (isFirst && endsSchedule(error)) throw error;
+    if (isFirst && (error.recovery === 'usage' || error.recovery === 'token')) throw error;
     const seconds = state.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
     ports.log.warn(`${error.message} The next listing of the environments is in ${seconds / 60} min.`);
     state.nextListing = addSeconds(ports.clock(), seconds);
     return;
   }
-  if (isFirst) requireSchedule(ports, rules, state);
-  else warnOfMissing(ports, rules, state);
+  if (isFirst) requireSchedule(state);
+  else warnOfMissing(state);
 }
 
-function accept({ clock }: SchedulePorts, state: ScheduleState, listed: readonly ListedEnvironment[]): void {
+function accept(state: ScheduleState, listed: readonly ListedEnvironment[]): void {
   state.environments = listed;
-  state.nextListing = addSeconds(clock(), LIST_EVERY_SECONDS);
+  state.nextListing = addSeconds(state.ports.clock(), LIST_EVERY_SECONDS);
   state.listed = true;
 }
 
 /** An environment may have been renamed, or gone out of the token's sight. */
-function warnOfMissing({ log }: SchedulePorts, rules: ScheduleRules, { environments }: ScheduleState): void {
+function warnOfMissing({ ports: { log }, rules, environments }: ScheduleState): void {
   const error = environmentsError(environments, rules.environments);
   if (error !== null) log.warn(error.message);
 }
 
-function endsSchedule({ recovery }: SyncError): boolean {
-  return recovery === 'usage' || recovery === 'token';
-}
-
-function requireSchedule(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): void {
-  chooseEnvironments(state.environments, rules.environments);
-  retime(ports, rules, state, ports.clock());
+function requireSchedule(state: ScheduleState): void {
+  chooseEnvironments(state.environments, state.rules.environments);
+  retime(state, state.ports.clock());
   if (state.timetable.every(({ due }) => due === null)) {
     throw new SyncError('usage', 'there is nothing to schedule: pass a cron expression with --cron');
   }
 }
 
-async function runDue(
-  ports: SchedulePorts,
-  rules: ScheduleRules,
-  state: ScheduleState,
-  due: readonly ScheduledRun[],
-): Promise<void> {
+async function runDue(state: ScheduleState, due: readonly ScheduledRun[]): Promise<void> {
+  const { ports, rules } = state;
   const environments = due.slice(0, rules.together ? due.length : 1).map(({ environment }) => environment);
   const { lastStarts } = state;
   state.lastStarts = new Map([...lastStarts, ...environments.map(({ id }) => [id, ports.clock()] as const)]);
@@ -173,10 +171,10 @@ async function runDue(
   report(ports, environments, summary);
   if (ports.signal.aborted) return;
   if (listed !== null) {
-    accept(ports, state, listed);
-    warnOfMissing(ports, rules, state);
+    accept(state, listed);
+    warnOfMissing(state);
   } else if (summary.recovery === 'usage' && !(state.proven && environments.length === 1)) {
-    await list(ports, rules, state);
+    await list(state);
     const stay = environments.filter(({ id }) => state.environments.some((each) => each.id === id));
     // If an environment was just removed, this is not an error, and the others are still due.
     if (stay.length < environments.length) state.lastStarts = lastStarts;
