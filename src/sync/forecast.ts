@@ -70,14 +70,9 @@ export async function forecast(
   options: ForecastOptions,
   ports: Pick<RunPorts, 'clock' | 'signal'>,
 ): Promise<OpenForecast> {
-  const estimatorState: EstimatorState = {
-    mirror: mirror,
-    opening: opening,
-    catalogue: options.catalogue,
-    maxRequests: options.maxRequests,
-    rest: new Map(),
-    unknown: new Set(),
-  };
+  const { catalogue, maxRequests } = options;
+  const unknown = new Set<string>();
+  const estimatorState: EstimatorState = { mirror, opening, catalogue, maxRequests, rest: new Map(), unknown };
   const rehearse = async (changed: Partial<EstimatorState & RunOptions> = {}): Promise<RunSummary> => {
     const openMirror = async (): Promise<OpenMirror> => ({
       ...mirror,
@@ -94,15 +89,15 @@ export async function forecast(
   const first = await rehearse();
   if (!isComplete(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'the run would be refused');
   const runs = await countRuns(first, rehearse);
-  const isKnown = runs !== null && estimatorState.unknown.size === 0;
+  const isKnown = runs !== null && unknown.size === 0;
   return {
     requests: first.requests,
-    at_least: estimatorState.unknown.size > 0,
+    at_least: unknown.size > 0,
     runs,
     rehearseDay: async () => (isKnown ? forecastDay(opening, rehearse) : null),
     server_time: opening.times.serverTime,
     missing: first.missing,
-    streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),
+    streams: first.streams.map((stream) => streamForecast(stream, unknown)),
   };
 }
 

@@ -6,7 +6,7 @@ import { type LateStreams, longStreams, type UnfinishedWork, withDependents } fr
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import type { RunPorts } from './ports.ts';
-import { createStreamCounter, type StreamCounter, type StreamCounters } from './stream-counter.ts';
+import { createStreamCounter, type StreamCounters } from './stream-counter.ts';
 import { expiredCursorError, resultOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
 import { type StreamSync, syncStream } from './sync-stream.ts';
@@ -82,7 +82,6 @@ export async function syncEnvironments(
   if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
 }
 
-/** The names of an environment's late streams. */
 function lateIn({ late }: SyncSession, { id }: ListedEnvironment): ReadonlySet<StreamName> {
   return new Set(late.get(id)?.keys());
 }
@@ -152,7 +151,6 @@ interface EnvironmentsWork {
 
 /** One stream of one environment in a run. */
 interface StreamTask {
-  readonly counter: StreamCounter;
   readonly streamSync: StreamSync;
   readonly startedAt: string;
 }
@@ -207,16 +205,17 @@ async function go(
 ): Promise<void> {
   const { ports, mirror, context } = work.session;
   const key = streamKey(environment, stream);
-  const { counter, streamSync, startedAt } = taskOf(work, environment, stream);
+  const { streamSync, startedAt } = taskOf(work, environment, stream);
+  const { counter, skipped } = streamSync;
   const before = workOf(counter.total());
   const wasEnded = !work.unended.delete(key);
   const result = await resultOf(syncStream(streamSync, only));
   const isStopped = endsRun(result.error);
   if (isStopped) work.stopped ??= result.error;
-  const scanError = stream.method === 'window' ? null : streamSync.skipped.first;
+  const scanError = stream.method === 'window' ? null : skipped.first;
   // A failed scan is how the stream ended, even if the run stops before the stream continues (R9). So is a list that
   // started over because its cursor had expired, if the run's requests do not reach its end (R6).
-  const failure = isStopped ? (scanError ?? expiredCursorError(streamSync.skipped.expiredCursor, result.error)) : null;
+  const failure = isStopped ? (scanError ?? expiredCursorError(skipped.expiredCursor, result.error)) : null;
   const ending = failure === null ? result : { rest: null, error: failure };
   const hasOnlySkipped = ending.error !== null && ending.error === scanError;
   if (hasOnlySkipped) work.awaitingScan.add(key);
@@ -236,7 +235,7 @@ async function go(
   const isOver = only === undefined || (ending.error !== null && !hasOnlySkipped);
   if (!isOver || (ending.error !== null && work.reported.has(ending.error))) return;
   if (ending.error !== null) work.reported.add(ending.error);
-  ports.onProgress({ type: 'ended', environment: environment, summary, error: ending.error });
+  ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
 }
 
 function workOf({ requests, written, deleted }: StreamCounters): number {
@@ -253,15 +252,14 @@ function taskOf(work: EnvironmentsWork, environment: ListedEnvironment, stream: 
 
 function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stream: Stream): StreamTask {
   const { ports, mirror, context } = work.session;
-  const counter = createStreamCounter((counters) =>
-    ports.onProgress({ type: 'stream', environment: environment, stream: stream.name, counters }),
-  );
   const streamSync: StreamSync = {
     stream,
     source: ports.source,
     destination: mirror.destination(environment.id, context().run),
     prefix: [environment.id],
-    counter,
+    counter: createStreamCounter((counters) =>
+      ports.onProgress({ type: 'stream', environment, stream: stream.name, counters }),
+    ),
     concurrency: work.session.concurrency,
     skipped: { first: null, count: 0, expiredCursor: null },
     context: () => inEnvironment(context(), environment.id),
@@ -270,7 +268,7 @@ function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stre
       if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run it again to continue');
     },
   };
-  return { counter, streamSync, startedAt: ports.clock() };
+  return { streamSync, startedAt: ports.clock() };
 }
 
 /** Every run reports the held-back removals in its environments, also for streams that it does not reach (R14). */
