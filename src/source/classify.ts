@@ -46,14 +46,14 @@ export function classify<T>(
 ): Classification<T> {
   const status = answer?.status ?? 0;
   if (status === 429) return { kind: 'refused', atMs: heardMs };
-  if (answer !== null && status === 401) return failed(tokenRefused(answer, description));
-  if (answer !== null && status >= 500) return retriable(serverFailure(answer, description));
-  if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(description, fault));
+  if (answer !== null && status === 401) return { kind: 'failed', error: tokenRefused(answer, description) };
+  if (answer !== null && status >= 500) return { kind: 'retry', failure: serverFailure(answer, description) };
+  if (fault?.kind === 'too-large' && status < 300) return { kind: 'failed', error: tooLarge(description, fault) };
   if (fault !== null && (status < 300 || !UNREADABLE.has(fault.kind)))
-    return retriable(transportFailure(fault, description));
-  if (answer === null) return retriable(broken('no answer', undefined));
+    return { kind: 'retry', failure: transportFailure(fault, description) };
+  if (answer === null) return { kind: 'retry', failure: broken('no answer', undefined) };
   if (status < 300) return decoded(answer, description, decoder);
-  return failed(status < 400 ? redirected(answer, description) : rejected(answer, description));
+  return { kind: 'failed', error: status < 400 ? redirected(answer, description) : rejected(answer, description) };
 }
 
 /** The whole body came, but cannot be read. Another try would not make more of an error. */
@@ -90,20 +90,6 @@ export function serviceAway(last: RetriableFailure, path: string, tries: number)
   return new SyncError('run', text, { cause: last.cause });
 }
 
-/** The error of a failure that no further try would mend (R24). */
-export function misdirected(
-  { text, cause }: RetriableFailure,
-  { path }: RequestDescription,
-  advice: string,
-): SyncError {
-  return new SyncError('stream', `GET ${path}: ${text}. ${advice}`, { cause });
-}
-
-/** There is no run without the environments, so an error that would fail one stream ends the run. */
-export function endsRunHere(error: SyncError): SyncError {
-  return new SyncError('run', `Cannot list the environments: ${error.message}`, { cause: error.cause });
-}
-
 function decoded<T>(answer: HttpAnswer, description: RequestDescription, decoder: BodyDecoder<T>): Classification<T> {
   const json = parseBody(answer);
   const value = json === undefined ? null : decoder(json);
@@ -112,7 +98,7 @@ function decoded<T>(answer: HttpAnswer, description: RequestDescription, decoder
   const what = json === undefined ? `a body that is not JSON (${type})` : 'a body that is not the expected list';
   const failure = broken(`${description.host} answered ${answer.status} with ${what}`, undefined);
   const setupAdvice = json !== undefined || isHtml(answer) ? NOT_THE_API : null;
-  return retriable({ ...failure, setupAdvice });
+  return { kind: 'retry', failure: { ...failure, setupAdvice } };
 }
 
 const NOT_THE_API = 'This is not the API: check the base URL, and whether a gateway or proxy asks for a login.';
@@ -221,12 +207,4 @@ function errorOf({ body }: HttpAnswer): ReturnType<typeof decodeError> {
 function quote(text: string, { secret }: RequestDescription): string {
   const clean = maskToken(text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' '), secret);
   return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;
-}
-
-function retriable(failure: RetriableFailure): { readonly kind: 'retry'; readonly failure: RetriableFailure } {
-  return { kind: 'retry', failure };
-}
-
-function failed(error: SyncError): { readonly kind: 'failed'; readonly error: SyncError } {
-  return { kind: 'failed', error };
 }

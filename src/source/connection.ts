@@ -22,8 +22,6 @@ export interface HttpSourceOptions extends RateLimiterOptions, NetworkOptions {
   readonly userAgent: string;
   /** The most retries after the first try. */
   readonly retries: number;
-  /** The time limit of one request, including its body. */
-  readonly timeoutMs: number;
   /**
    * Paths of lists under an environment. A probe requests one row of one of them to see whether the service responds
    * (R9, R24).
@@ -31,8 +29,6 @@ export interface HttpSourceOptions extends RateLimiterOptions, NetworkOptions {
   readonly lists: readonly (readonly string[])[];
   /** Stops the source: waiting requests end at once, requests in flight within three seconds (R27). */
   readonly signal: AbortSignal;
-  /** A random number from 0 up to but excluding 1. */
-  readonly random: () => number;
 }
 
 export interface SourceConnection {
@@ -84,7 +80,12 @@ export function connect(options: HttpSourceOptions): SourceConnection {
     http: {
       dispatcher: openDispatcher(options, inFlightAbort.signal),
       origin,
-      headers: headersOf(options),
+      headers: {
+        authorization: `Bearer ${options.token}`,
+        accept: 'application/json',
+        'accept-encoding': 'gzip',
+        'user-agent': options.userAgent,
+      },
       timeoutMs: options.timeoutMs,
       nowMs: () => options.clock.nowMs(),
       heavyTurns: new PQueue({ concurrency: 1 }),
@@ -100,15 +101,6 @@ export function connect(options: HttpSourceOptions): SourceConnection {
     windowSeconds: 0,
     environments: [],
     probes: 0,
-  };
-}
-
-function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, string> {
-  return {
-    authorization: `Bearer ${token}`,
-    accept: 'application/json',
-    'accept-encoding': 'gzip',
-    'user-agent': userAgent,
   };
 }
 

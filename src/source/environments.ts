@@ -1,7 +1,7 @@
 import { cursorFault, MAX_RESTARTS } from '../core/decide/paging.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
+import { isJsonObject } from '../core/json.ts';
 import type { Page } from '../core/ports/source.ts';
-import { endsRunHere } from './classify.ts';
 import { describeRequest, type SourceConnection } from './connection.ts';
 import { decodeEnvironments } from './envelope.ts';
 import { fetchWhole } from './fetch-whole.ts';
@@ -17,10 +17,14 @@ const ADVICE = 'Check the base URL.';
 export async function fetchEnvironments(connection: SourceConnection): Promise<readonly unknown[]> {
   try {
     const items = await readPages(connection);
-    connection.environments = items.flatMap(idOf);
+    connection.environments = items.flatMap((item) =>
+      isJsonObject(item) && typeof item['id'] === 'string' ? [item['id']] : [],
+    );
     return items;
   } catch (error) {
-    throw error instanceof SyncError && !endsRun(error) ? endsRunHere(error) : error;
+    if (!(error instanceof SyncError) || endsRun(error)) throw error;
+    // There is no run without the environments.
+    throw new SyncError('run', `Cannot list the environments: ${error.message}`, { cause: error.cause });
   }
 }
 
@@ -73,9 +77,4 @@ async function fetchPage(
 function refuseBadCursor(page: Page, visited: ReadonlySet<string>): void {
   const fault = cursorFault(page, (cursor) => visited.has(cursor));
   if (fault !== null) throw new SyncError('restart-round', `GET ${endpointPath(PATH)} ${fault}. ${ADVICE}`);
-}
-
-function idOf(item: unknown): string[] {
-  const id = typeof item === 'object' && item !== null && 'id' in item ? item.id : null;
-  return typeof id === 'string' ? [id] : [];
 }

@@ -5,7 +5,6 @@ import {
   type Classification,
   classify,
   exhausted,
-  misdirected,
   type RequestDescription,
   type RetriableFailure,
   refusedAlone,
@@ -82,8 +81,12 @@ function judge<T>(
   outcome: RequestOutcome,
 ): Classification<T> {
   const verdict = classify(outcome, description, decode);
-  if (beginsRun && verdict.kind === 'retry' && verdict.failure.setupAdvice !== null)
-    return { kind: 'failed', error: misdirected(verdict.failure, description, verdict.failure.setupAdvice) };
+  if (beginsRun && verdict.kind === 'retry' && verdict.failure.setupAdvice !== null) {
+    // No further try would mend it (R24).
+    const { text, setupAdvice, cause } = verdict.failure;
+    const error = new SyncError('stream', `GET ${description.path}: ${text}. ${setupAdvice}`, { cause });
+    return { kind: 'failed', error };
+  }
   if (verdict.kind === 'done') noteTime(connection, outcome.answer?.headers ?? {});
   if (verdict.kind === 'retry') connection.health.noteFailure(path);
   else if (verdict.kind !== 'refused') connection.health.noteAnswer();

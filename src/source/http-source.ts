@@ -8,8 +8,6 @@ import { fetchWhole } from './fetch-whole.ts';
 import { quotaNowMs } from './quota-client.ts';
 import { pageTarget } from './target.ts';
 
-export type { HttpSourceOptions } from './connection.ts';
-
 /** How long a request in flight may continue after a signal. The whole stop may take five seconds (R27). */
 const GRACE_MS = 3000;
 

@@ -70,13 +70,13 @@ export async function send(connection: HttpConnection, target: string, stop: Abo
     clearInterval(timer);
     stop.removeEventListener('abort', stopNow);
     // The caller decodes and commits the outcome before the turn ends.
-    if (transferState.endTurn !== null) setImmediate(endHeavy, transferState.endTurn);
+    const { endTurn } = transferState;
+    if (endTurn !== null)
+      setImmediate(() => {
+        collectGarbage();
+        endTurn();
+      });
   }
-}
-
-function endHeavy(endTurn: () => void): void {
-  collectGarbage();
-  endTurn();
 }
 
 const TICKS = 10;

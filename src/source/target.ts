@@ -1,4 +1,4 @@
-import type { PageRequest, Query } from '../core/ports/source.ts';
+import type { PageRequest } from '../core/ports/source.ts';
 import { API_PATH } from '../core/read-api.ts';
 
 /**
@@ -10,7 +10,7 @@ export function endpointPath(segments: readonly string[]): string {
 
 /** The path, query and cursor of a page, relative to the base URL. */
 export function pageTarget({ path, query, cursor }: PageRequest): string {
-  const parameters = Object.entries(query).flatMap(([name, value]) => valuesOf(value).map((one) => pair(name, one)));
+  const parameters = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => pair(name, one)));
   if (cursor !== null) parameters.push(pair('cursor', cursor));
   const endpoint = endpointPath(path);
   return parameters.length === 0 ? endpoint : `${endpoint}?${parameters.join('&')}`;
@@ -20,10 +20,6 @@ export function pageTarget({ path, query, cursor }: PageRequest): string {
 function encodeSegment(segment: string): string {
   const encoded = encode(segment);
   return encoded === '.' || encoded === '..' ? encoded.replaceAll('.', '%2E') : encoded;
-}
-
-function valuesOf(value: Query[string]): readonly (string | number)[] {
-  return typeof value === 'object' ? value : [value];
 }
 
 function pair(name: string, value: string | number): string {

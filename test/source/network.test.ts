@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Source } from '../../src/core/ports/source.ts';
-import type { HttpSourceOptions } from '../../src/source/http-source.ts';
+import type { HttpSourceOptions } from '../../src/source/connection.ts';
 import { proxiesOf } from '../../src/source/proxies.ts';
 import { startApiServer } from '../support/api-server.ts';
 import { startProxyServer } from '../support/proxy-server.ts';

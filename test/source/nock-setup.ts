@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { Source, SourceEvent } from '../../src/core/ports/source.ts';
-import type { HttpSourceOptions } from '../../src/source/http-source.ts';
+import type { HttpSourceOptions } from '../../src/source/connection.ts';
 import { bytesOf, type RecordedRequest, type Reply } from '../support/api-server.ts';
 import { openSource, type VirtualTime, virtualTime } from './setup.ts';
 

@@ -1,7 +1,8 @@
 import { onTestFinished } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { PageRequest, Source, SourceEvent } from '../../src/core/ports/source.ts';
-import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
+import type { HttpSourceOptions } from '../../src/source/connection.ts';
+import { createHttpSource } from '../../src/source/http-source.ts';
 import { type ApiServer, type Reply, type ScriptedStep, startApiServer } from '../support/api-server.ts';
 
 export const TOKEN = 'the-token-nobody-may-see';
