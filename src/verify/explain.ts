@@ -23,29 +23,22 @@ export async function explain(context: StreamContext, mismatches: readonly Misma
   });
 }
 
-/** What is known of the parents, as sets of their ids. */
-interface ParentFacts {
-  /** The next sync looks up their rows (R13, R18, R22). */
-  readonly marked: ReadonlySet<string>;
-  readonly live: ReadonlySet<string>;
-  readonly deleted: ReadonlySet<string>;
-  /** The next sync changes them. */
-  readonly changed: ReadonlySet<string>;
-  /** The next sync looks them up. */
-  readonly asked: ReadonlySet<string>;
-  /** They follow a parent of their own, or have changed since the snapshot was read. */
-  readonly followed: ReadonlySet<string>;
-}
+type ParentFacts = Awaited<ReturnType<typeof parentFactsOf>>;
 
-async function parentFactsOf(context: StreamContext, ids: readonly string[]): Promise<ParentFacts> {
+/** What is known of the parents, as sets of their ids. */
+async function parentFactsOf(context: StreamContext, ids: readonly string[]) {
   const { stream, reader, checkpointOf, catalogue } = context;
   const watermark = stream.method === 'snapshot' ? checkpointOf(stream.name).watermark : null;
   const facts = {
+    /** The next sync looks up their rows (R13, R18, R22). */
     marked: await reader.marked(stream.name, ids),
     live: new Set<string>(),
     deleted: new Set<string>(),
+    /** The next sync changes them. */
     changed: new Set<string>(),
+    /** The next sync looks them up. */
     asked: new Set<string>(),
+    /** They follow a parent of their own, or have changed since the snapshot was read. */
     followed: new Set<string>(),
   };
   for (const parent of new Set(parentStreamsOf(context).map((each) => each.stream))) {

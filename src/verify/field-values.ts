@@ -27,10 +27,13 @@ export function fieldValues(
 }
 
 export function shortenedValues(field: string, mirror: FieldValue, source: FieldValue): FieldValues {
-  if (typeof mirror !== 'string' || typeof source !== 'string')
-    return { field, mirror: shortened(mirror), source: shortened(source) };
-  const [own, other] = shortenPair([mirror, source], MAX_CHARACTERS);
-  return { field, mirror: own, source: other };
+  const textOf = (value: FieldValue): string => (typeof value === 'string' ? value : '');
+  const [own, other] = shortenPair([textOf(mirror), textOf(source)], MAX_CHARACTERS);
+  return {
+    field,
+    mirror: typeof mirror === 'string' ? own : mirror,
+    source: typeof source === 'string' ? other : source,
+  };
 }
 
 /** The child rows of both sides, under the names that `RowDifference` gives their fields. */
@@ -53,6 +56,3 @@ function childValues(
 
 /** A field may have a megabyte. */
 const MAX_CHARACTERS = 200;
-
-const shortened = (value: FieldValue): FieldValue =>
-  typeof value === 'string' ? (shortenPair([value, ''], MAX_CHARACTERS)[0] ?? '') : value;

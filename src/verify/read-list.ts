@@ -1,7 +1,6 @@
 import { cursorFault, nextAttempt, type ReadAttempts } from '../core/decide/paging.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Page, Query } from '../core/ports/source.ts';
-import { idsParameterOf } from '../core/stream.ts';
 import type { StreamContext } from './contexts.ts';
 
 type OnPage = (page: Page) => void | Promise<void>;
@@ -46,11 +45,4 @@ async function readPages(
     cursor = page.nextCursor as string;
     visited.add(cursor);
   }
-}
-
-/** Reads the rows with these ids, one chunk, from all lists of the stream (R12). */
-export async function readByIds(context: StreamContext, ids: readonly string[], page: OnPage): Promise<void> {
-  const { scanQueries } = context.stream;
-  const idsParameter = idsParameterOf(context.stream);
-  for (const query of scanQueries) await readList(context, { ...query, [idsParameter]: ids }, { onPage: page });
 }

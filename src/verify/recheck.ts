@@ -1,12 +1,13 @@
 import { chunksOf } from '../core/decide/chunk.ts';
 import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../core/decode/decode.ts';
+import type { Page } from '../core/ports/source.ts';
 import { idsParameterOf } from '../core/stream.ts';
 import { compareRow, isLiveIn } from './compare-stream.ts';
 import type { StreamContext } from './contexts.ts';
 import { explain } from './explain.ts';
 import { addMismatch, type Mismatch, rejectedMismatch } from './mismatch.ts';
 import { rereadChanges } from './read-changes.ts';
-import { readByIds } from './read-list.ts';
+import { readList } from './read-list.ts';
 import type { StreamVerification } from './stream-verification.ts';
 
 /** The most requests that check the rows of one stream again. */
@@ -92,11 +93,14 @@ async function requestChunk(
   const existing = await reader.existing(stream, keys);
   const shown = new Map<string, DecodedRow>();
   const rejected = new Map<string, RejectedRow>();
-  await readByIds(context, ids, ({ items }) => {
+  const onPage = ({ items }: Page): void => {
     const decoded = decodePage(stream, items, context.context());
     for (const row of decoded.rows) if (row.deletedAt === null) shown.set(joinKey(row.key), row);
     for (const row of decoded.rejected) if (row.key !== null) rejected.set(joinKey(row.key), row);
-  });
+  };
+  // A row may be in any list of the stream (R12).
+  for (const query of stream.scanQueries)
+    await readList(context, { ...query, [idsParameterOf(stream)]: ids }, { onPage });
   return keys.flatMap((key) => {
     const joined = joinKey(key);
     const refused = rejected.get(joined);

@@ -62,7 +62,7 @@ async function attempt(work: RepairWork, of: StreamContext, step: () => Promise<
     await step();
   } catch (error) {
     if (!(error instanceof SyncError) || endsRun(error)) throw error;
-    addNotRepaired(work, of, (error as SyncError).message);
+    addNotRepaired(work, of, error.message);
   }
 }
 
