@@ -9,37 +9,24 @@ export function buildCatalogue<Name extends string>(entries: readonly Collection
   return entries.map((entry) => ({ ...entry, marks: marksOf(entry, entries) }));
 }
 
-type MarkRules = Stream['marks'];
-
 /** The marks that this stream makes for the streams that depend on its rows. */
-function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): MarkRules {
+function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): Stream['marks'] {
   if (!decidesWhichRowsExist(parent)) return [];
+  const [id] = parent.key;
+  // A stream that reads only marked rows gets a mark for each row that is inserted, updated or restored (R18, R22).
+  const followers = entries.filter(({ parentTable }) => parentTable?.table === parent.table);
+  // A stream that can look up the rows of a parent gets a mark for each parent that was deleted or came back (R13).
+  const children = entries.filter((entry) => entry.parent?.table === parent.table);
   return [
-    ...entries.flatMap((child) => followerMarks(parent, child)),
-    ...entries.flatMap((child) => childMarks(parent, child)),
+    ...followers.map(({ name, subtype }) => {
+      return { stream: name, id, on: 'shown', ...(subtype === undefined ? {} : { where: subtype }) } as const;
+    }),
+    ...children.map(({ name }) => ({ stream: name, id, on: 'moved' }) as const),
   ];
 }
 
 /** A stream that fills in rows of another makes none itself. */
 const decidesWhichRowsExist = ({ subtype }: CollectionEntry): boolean => subtype === undefined;
-
-/** A stream that reads only marked rows gets a mark for each row that is inserted, updated or restored (R18, R22). */
-function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
-  if (child.parentTable?.table !== parent.table) return [];
-  return [
-    {
-      stream: child.name,
-      id: parent.key[0],
-      on: 'shown',
-      ...(child.subtype === undefined ? {} : { where: child.subtype }),
-    },
-  ];
-}
-
-/** A stream that can look up the rows of a parent gets a mark for each parent that was deleted or came back (R13). */
-function childMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
-  return child.parent?.table === parent.table ? [{ stream: child.name, id: parent.key[0], on: 'moved' }] : [];
-}
 
 /** The inconsistencies, as sentences without a full stop. */
 function problemsOf(entries: readonly CollectionEntry[]): string[] {
