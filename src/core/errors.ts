@@ -25,26 +25,16 @@ export type StreamRecovery = 'forbidden' | 'not-live' | 'restart-round' | 'strea
  * - `budget`: cleanly, because the run's requests are used up (exit 5)
  * - `signal`: cleanly, because of a signal (R27)
  */
-export type RunRecovery = (typeof RUN_RECOVERIES)[number];
-
-const RUN_RECOVERIES = ['run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal'] as const;
+export type RunRecovery = keyof typeof EXIT_CODES;
 
 /** What the caller must do about a failure: with the read, the stream or the run. */
 export type RecoveryKind = ReadRecovery | StreamRecovery | RunRecovery;
 
 export function isRunRecovery(kind: RecoveryKind): kind is RunRecovery {
-  return RUN_RECOVERIES.some((each) => each === kind);
+  return Object.hasOwn(EXIT_CODES, kind);
 }
 
-const EXIT_CODES: Readonly<Record<RunRecovery, number>> = {
-  run: 1,
-  quota: 1,
-  usage: 2,
-  token: 3,
-  locked: 4,
-  budget: 5,
-  signal: 1,
-};
+const EXIT_CODES = { run: 1, quota: 1, usage: 2, token: 3, locked: 4, budget: 5, signal: 1 };
 
 /** The exit code of a failure (see docs/json-and-exit-codes.md). */
 export function exitCodeOf(recovery: RecoveryKind): number {

@@ -126,11 +126,6 @@ export interface RemovalCount {
   readonly toRemove: number;
 }
 
-/** Decides, in the transaction that counts them, whether removals are held back (R14). */
-interface RemovalGuard {
-  readonly isHeld: (count: RemovalCount) => boolean;
-}
-
 /** Marks of this stream that the round of `run` could not clear and that wait for a later run (R13, R18). */
 export interface LeftMarks {
   readonly ids: readonly string[];
@@ -199,7 +194,8 @@ export interface PageCommit {
 export interface RoundEndCommit {
   readonly kind: 'round-end';
   readonly checkpoint: Checkpoint;
-  readonly roundEnd: RoundEnd & RemovalGuard;
+  /** `isHeld` decides, in the transaction that counts them, whether removals are held back (R14). */
+  readonly roundEnd: RoundEnd & { readonly isHeld: (count: RemovalCount) => boolean };
 }
 
 /** Discards what a read (its number), or the whole round, saw and staged (R7). */
