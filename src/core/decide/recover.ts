@@ -130,23 +130,11 @@ function recoverHistory(
   recovery: LocalRecovery,
   context: Context,
 ): RecoveryDecision {
-  switch (recovery) {
-    case 'restart-read': {
-      const again = restartRead(stream, checkpoint, context);
-      return again.outcome === 'retry' ? again : skipHistory(stream, checkpoint, recovery);
-    }
-    case 'halve-page':
-      return shrunkHistory(stream, checkpoint, context);
-    case 'not-live':
-      return isNoHistoryLive(checkpoint) ? unavailable(checkpoint, context) : skipHistory(stream, checkpoint, recovery);
-    case 'forbidden':
-      return isNoHistoryLive(checkpoint)
-        ? { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' }
-        : skipHistory(stream, checkpoint, recovery);
-    case 'restart-round':
-    case 'stream':
-      return skipHistory(stream, checkpoint, recovery);
-  }
+  if (recovery === 'halve-page') return shrunkHistory(stream, checkpoint, context);
+  const again = recovery === 'restart-read' ? restartRead(stream, checkpoint, context) : null;
+  if (again?.outcome === 'retry') return again;
+  const isGone = (recovery === 'not-live' || recovery === 'forbidden') && isNoHistoryLive(checkpoint);
+  return isGone ? recoverRead(stream, checkpoint, recovery, context) : skipHistory(stream, checkpoint, recovery);
 }
 
 const TOO_LONG =
