@@ -1,37 +1,24 @@
 import type { Read } from '../checkpoint.ts';
 import type { Context } from '../context.ts';
-import { type DecodedRow, joinKey } from '../decode/decode.ts';
+import { joinKey } from '../decode/decode.ts';
 import type { Row, Stream } from '../stream.ts';
 import { isAfter, type RowChange, sameRow, withoutFuture } from './newest-wins.ts';
+import { leaveMarks, type PageEffect, type PageInput } from './page-input.ts';
 import { settledBefore } from './trusted-until.ts';
-
-/** Rows of a typed list, and the mirror's rows under their keys. */
-interface TypedRowsInput {
-  readonly stream: Stream;
-  readonly rows: readonly DecodedRow[];
-  readonly existing: ReadonlyMap<string, Row>;
-}
-
-/** The changes, the ids whose marks are cleared, and those whose marks stay: `unsettled`, some of them `lagging`. */
-interface TypedRowsOutcome {
-  readonly changes: readonly RowChange[];
-  readonly cleared: readonly string[];
-  readonly unsettled: readonly string[];
-  /** The list returned an older version than the mirror has. */
-  readonly lagging: readonly string[];
-}
 
 /** Fills in fields of the parent stream's live rows. An older version fills only a row whose fields are empty (R22). */
 export function fillTypedRows(
-  { stream, rows, existing }: TypedRowsInput,
+  { stream, checkpoint, decoded, existing }: PageInput,
   read: Read,
   context: Context,
-): TypedRowsOutcome {
+): PageEffect {
   const changes: RowChange[] = [];
   const cleared: string[] = [];
+  // Rows younger than the overlap are read once more in a later run (R22).
   const unsettled: string[] = [];
+  // Of these, the list returned an older version than the mirror has.
   const lagging: string[] = [];
-  for (const { key, row } of rows) {
+  for (const { key, row } of decoded.rows) {
     const id = joinKey(key);
     const before = existing.get(id);
     const isOpen = isUnsettled(before, read, context);
@@ -44,7 +31,10 @@ export function fillTypedRows(
     const merged = { ...before, ...written };
     if (!sameRow(stream.fields, before, merged)) changes.push({ row: merged, kind: 'updated' });
   }
-  return { changes, cleared, unsettled, lagging };
+  // Before the first scan no marks were made, so none can stay.
+  const makes = checkpoint.scanEndedCycle === null;
+  const leftMarks = leaveMarks(checkpoint.round, makes ? lagging : unsettled, makes);
+  return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
 }
 
 /** Whether the typed list fills this row. */

@@ -1,4 +1,4 @@
-import type { ReadCheckpoint } from '../checkpoint.ts';
+import type { ReadCheckpoint, Round } from '../checkpoint.ts';
 import type { DecodedPage } from '../decode/decode.ts';
 import type { PageCommit } from '../ports/destination.ts';
 import type { Page } from '../ports/source.ts';
@@ -21,3 +21,8 @@ export interface PageInput {
 
 /** What a page changes, without its checkpoint. */
 export type PageEffect = Omit<PageCommit, 'kind' | 'checkpoint'>;
+
+/** Lets the marks of these ids wait for a later run; with `makes`, also those that don't exist yet (R13, R18). */
+export function leaveMarks({ lastMark, run }: Round, ids: readonly string[], makes: boolean): PageEffect {
+  return ids.length === 0 ? {} : { leftMarks: { ids, lastMark, run, makes } };
+}

@@ -9,7 +9,7 @@ import { fillTypedRows } from './fill-typed-rows.ts';
 import { withHistoryProgress } from './history-window.ts';
 import { asDeletion, changeMarks } from './marks.ts';
 import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
-import type { PageEffect, PageInput } from './page-input.ts';
+import { leaveMarks, type PageEffect, type PageInput } from './page-input.ts';
 import { cursorFault, nextPaging } from './paging.ts';
 import { readEnd } from './read-end.ts';
 import { lookupStep, stepsAfter, unclearedIds, withoutFailures, withRound } from './round.ts';
@@ -23,21 +23,19 @@ export interface PageOutcome {
 
 /** Decides what a page changes, and the next checkpoint. @throws SyncError `restart-round` for a wrong cursor (R8) */
 export function pageOutcome(input: PageInput, context: Context): PageOutcome {
-  const { stream, checkpoint, decoded } = input;
+  const { checkpoint, decoded } = input;
   const { round } = checkpoint;
   const { read } = round;
   refuseBadCursor(input, read);
   if (read.as === 'unshown') return confirmed(input, context);
-  const effect = PAGE_EFFECTS[effectKindOf(stream)](input, read, context);
+  const effect = effectOf(input, read, context);
   const { returnedKeys = decoded.rows.map((row) => row.key) } = effect;
   const dead = isFeedRead(read) ? [] : stillDeleted(input, returnedKeys);
   const unclearedOrDead = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
   const isOfUnreturned = read.as === 'suspect' || read.as === 'rejected';
   const pendingIds = isOfUnreturned ? unreturnedIds(input) : unclearedOrDead;
   const next = withTies(nextCheckpoint(input, pendingIds, context), effect.ties);
-  const { lastMark, run } = round;
-  const leftMarks: PageEffect =
-    read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
+  const leftMarks = leaveMarks(round, read.as === 'owned' ? [] : dead, true);
   const end = readEnd(input, pendingIds, context);
   const commit = {
     kind: 'page' as const,
@@ -101,12 +99,12 @@ function deadKeys(
 }
 
 /** What the rows of a page change, by the kind of the stream. */
-const PAGE_EFFECTS = { merge: mergeRows, fill: fillRows, stage: stageRows, archive: archiveRows } as const;
-
-function effectKindOf(stream: Stream): keyof typeof PAGE_EFFECTS {
-  if (stream.method === 'feed') return 'merge';
-  if (stream.method === 'window') return 'archive';
-  return stream.subtype === undefined ? 'stage' : 'fill';
+function effectOf(input: PageInput, read: Read, context: Context): PageEffect {
+  const { stream, decoded } = input;
+  if (stream.method === 'feed') return mergeRows(input, read, context);
+  // History rows are never deleted by a sync; they go straight into the stream's own table (R17).
+  if (stream.method === 'window') return { archived: decoded.rows };
+  return stream.subtype === undefined ? stageRows(input, read) : fillTypedRows(input, read, context);
 }
 
 /** Rows of a feed stream: the newest wins (R10). */
@@ -168,18 +166,6 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
   return second;
 }
 
-/** Fills in typed fields. Rows younger than the overlap are read once more in a later run (R22). */
-function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
-  const { lastMark, run } = checkpoint.round;
-  const typed = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);
-  const { changes, cleared } = typed;
-  // Before the first scan no marks were made, so none can stay.
-  const makes = checkpoint.scanEndedCycle === null;
-  const ids = makes ? typed.lagging : typed.unsettled;
-  const leftMarks: PageEffect = ids.length === 0 ? {} : { leftMarks: { ids, lastMark, run, makes } };
-  return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
-}
-
 /** Snapshot and lineage rows are staged next to the table; history rows are written at once (R16, R17). */
 function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): PageEffect {
   return {
@@ -188,11 +174,6 @@ function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): Page
     // A rejected row counts as seen, so the mirror keeps its version (R12).
     ...seen({ stream, checkpoint }, read, { rows: [], rejected: decoded.rejected }, true),
   };
-}
-
-/** History rows are never deleted by a sync; they go straight into the stream's own table (R17). */
-function archiveRows({ decoded }: PageInput): PageEffect {
-  return { archived: decoded.rows };
 }
 
 /** The keys to record for the sweep, including those of rejected rows (R12). */

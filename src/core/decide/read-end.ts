@@ -2,7 +2,7 @@ import type { LookupRead, Read, ReadCheckpoint } from '../checkpoint.ts';
 import type { Context } from '../context.ts';
 import type { PageCommit } from '../ports/destination.ts';
 import type { Stream } from '../stream.ts';
-import type { PageEffect, PageInput } from './page-input.ts';
+import { leaveMarks, type PageEffect, type PageInput } from './page-input.ts';
 import { isLastVariant } from './round.ts';
 import { readAt } from './trusted-until.ts';
 
@@ -19,8 +19,7 @@ export function readEnd(input: PageInput, pendingIds: readonly string[], context
   if (step?.do !== 'look-up' || !isLastVariant(stream, step)) return {};
   if (step.about === 'rejected') return { notShown: { ids: pendingIds, since: run } };
   if (step.about === 'candidates' || step.about === 'marked') return {};
-  const makes = stream.staged !== undefined;
-  const leftMarks: PageEffect = pendingIds.length === 0 ? {} : { leftMarks: { ids: pendingIds, lastMark, run, makes } };
+  const leftMarks = leaveMarks(checkpoint.round, pendingIds, stream.staged !== undefined);
   const sweptRows = sweptBy(stream, step, checkpoint, context);
   const sweptByKey = { ...sweptRows, by: stream.key[0], isConfirmed: true };
   if (step.about === 'ties') return { sweptRows: sweptByKey };
