@@ -61,7 +61,7 @@ export interface FetchRequest<T> {
   readonly target: string;
   readonly description: RequestDescription;
   readonly decode: BodyDecoder<T>;
-  readonly onRequest: (() => void) | undefined;
+  readonly onRequest?: (() => void) | undefined;
   /** The number of tries that failed in earlier runs (R24). */
   readonly failedTries?: number;
   /** Whether it begins a run, so an answer that shows a wrong address or network isn't worth another try. */
@@ -104,7 +104,6 @@ export function connect(options: HttpSourceOptions): SourceConnection {
   };
 }
 
-/** How messages describe a request to this path. */
 export function describeRequest(
   { options: { baseUrl, proxies = NO_PROXIES, token, tokenFrom } }: SourceConnection,
   path: readonly string[],

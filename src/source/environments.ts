@@ -1,4 +1,4 @@
-import { cursorFault, MAX_RESTARTS } from '../core/decide/paging.ts';
+import { MAX_RESTARTS, readPages } from '../core/decide/paging.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { Page } from '../core/ports/source.ts';
@@ -16,7 +16,7 @@ const ADVICE = 'Check the base URL.';
  */
 export async function fetchEnvironments(connection: SourceConnection): Promise<readonly unknown[]> {
   try {
-    const items = await readPages(connection);
+    const items = await readAll(connection);
     connection.environments = items.flatMap((item) =>
       isJsonObject(item) && typeof item['id'] === 'string' ? [item['id']] : [],
     );
@@ -28,53 +28,35 @@ export async function fetchEnvironments(connection: SourceConnection): Promise<r
   }
 }
 
-/** The loop ends: no cursor is used twice (R8), the list is finite, and it restarts at most three times (R7). */
-async function readPages(connection: SourceConnection): Promise<readonly unknown[]> {
-  const items: unknown[] = [];
-  const visited = new Set<string>();
-  let restarts = 0;
-  for (let cursor: string | null = null; ; ) {
-    const page: Page | null = await fetchPage(connection, cursor, restarts < MAX_RESTARTS);
-    if (page === null) {
-      restarts += 1;
-      items.length = 0;
-      visited.clear();
-      cursor = null;
-      continue;
+/** The loop ends: the list is finite, and it restarts at most three times (R7). */
+async function readAll(connection: SourceConnection): Promise<readonly unknown[]> {
+  for (let restarts = 0; ; restarts++) {
+    const items: unknown[] = [];
+    let pages = 0;
+    try {
+      await readPages(
+        (cursor) => fetchPage(connection, cursor),
+        (page) => {
+          pages += 1;
+          for (const item of page.items) items.push(item);
+        },
+        // Without a further cursor, the environments of the remaining pages would count as missing.
+        (fault) => `GET ${endpointPath(PATH)} ${fault}. ${ADVICE}`,
+      );
+      return items;
+    } catch (error) {
+      const isRestart = error instanceof SyncError && error.recovery === 'restart-read';
+      if (!isRestart || pages === 0 || restarts === MAX_RESTARTS) throw error;
     }
-    for (const item of page.items) items.push(item);
-    refuseBadCursor(page, visited);
-    if (!page.hasMore) return items;
-    cursor = page.nextCursor as string;
-    visited.add(cursor);
   }
 }
 
-/** @returns null if the service no longer knows the cursor and the list may restart (R7) */
-async function fetchPage(
-  connection: SourceConnection,
-  cursor: string | null,
-  mayRestart: boolean,
-): Promise<Page | null> {
-  const target = pageTarget({ path: PATH, query: {}, cursor });
-  try {
-    return await fetchWhole(connection, {
-      path: PATH,
-      target,
-      description: describeRequest(connection, PATH, ADVICE),
-      decode: decodeEnvironments,
-      onRequest: undefined,
-      beginsRun: cursor === null,
-    });
-  } catch (error) {
-    const isRestart = error instanceof SyncError && error.recovery === 'restart-read';
-    if (isRestart && cursor !== null && mayRestart) return null;
-    throw error;
-  }
-}
-
-/** @throws SyncError without a further cursor: the environments of the remaining pages would count as missing */
-function refuseBadCursor(page: Page, visited: ReadonlySet<string>): void {
-  const fault = cursorFault(page, (cursor) => visited.has(cursor));
-  if (fault !== null) throw new SyncError('restart-round', `GET ${endpointPath(PATH)} ${fault}. ${ADVICE}`);
+function fetchPage(connection: SourceConnection, cursor: string | null): Promise<Page> {
+  return fetchWhole(connection, {
+    path: PATH,
+    target: pageTarget({ path: PATH, query: {}, cursor }),
+    description: describeRequest(connection, PATH, ADVICE),
+    decode: decodeEnvironments,
+    beginsRun: cursor === null,
+  });
 }

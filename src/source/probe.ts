@@ -62,5 +62,5 @@ export function probeTarget(connection: SourceConnection, own: readonly string[]
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);
   const description = describeRequest(connection, request.path);
-  return { path: request.path, target: pageTarget(request), description, decode: decodeEnvelope, onRequest: undefined };
+  return { path: request.path, target: pageTarget(request), description, decode: decodeEnvelope };
 }

@@ -1,5 +1,5 @@
 import type { Read } from '../checkpoint.ts';
-import type { RecoveryKind } from '../errors.ts';
+import { type RecoveryKind, SyncError } from '../errors.ts';
 import type { Page } from '../ports/source.ts';
 
 /** How often a run may restart a read after `invalid_cursor` (R7). */
@@ -34,6 +34,27 @@ export function cursorFault({ hasMore, nextCursor }: Page, isVisited: (cursor: s
   if (!hasMore) return null;
   if (nextCursor === null) return 'answers has_more without a cursor: this is an error of the service';
   return isVisited(nextCursor) ? 'repeats a cursor: this is an error of the service' : null;
+}
+
+/**
+ * Reads a list page by page. It ends because no cursor comes twice (R8).
+ * @throws SyncError `restart-round` for a wrong cursor, with the text for what is wrong with it
+ */
+export async function readPages(
+  fetchPage: (cursor: string | null) => Promise<Page>,
+  onPage: (page: Page) => void | Promise<void>,
+  textOf: (fault: string) => string,
+): Promise<void> {
+  const visited = new Set<string>();
+  for (let cursor: string | null = null; ; ) {
+    const page = await fetchPage(cursor);
+    await onPage(page);
+    const fault = cursorFault(page, (next) => visited.has(next));
+    if (fault !== null) throw new SyncError('restart-round', textOf(fault));
+    if (!page.hasMore) return;
+    cursor = page.nextCursor as string;
+    visited.add(cursor);
+  }
 }
 
 /** How a list is paged after a page that returned this cursor. */
