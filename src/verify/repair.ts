@@ -1,24 +1,16 @@
 import type { DecisionOptions } from '../core/context.ts';
 import { SyncError } from '../core/errors.ts';
-import type { OpenMirror } from '../core/ports/open-mirror.ts';
-import type { Source } from '../core/ports/source.ts';
 import type { RunStatus } from '../core/ports/state-store.ts';
 import type { Stream } from '../core/stream.ts';
-import type { Instant } from '../core/time/instant.ts';
+import type { ClosingPorts, RunPorts } from '../sync/ports.ts';
 import { renewDays } from '../sync/renew-days.ts';
 import { createStreamCounter } from '../sync/stream-counter.ts';
 import { repairEnvironment } from './repair-environment.ts';
 import type { VerifyResult } from './verify.ts';
 
-export interface RepairPorts {
-  /** All collections. */
+/** The mirror has been locked since before it was verified. */
+export interface RepairPorts extends ClosingPorts, Pick<RunPorts, 'source' | 'clock'> {
   readonly catalogue: readonly Stream[];
-  readonly source: Source;
-  /** The mirror, locked since before it was verified. */
-  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
-  /** The machine's clock; no decision depends on it (R1). */
-  clock(): Instant;
-  readonly signal: AbortSignal;
 }
 
 export interface RepairResult {

@@ -1,26 +1,23 @@
 import PQueue from 'p-queue';
-import { type DecisionOptions, inEnvironment } from '../core/context.ts';
+import { inEnvironment } from '../core/context.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { MirrorReader } from '../core/ports/mirror-reader.ts';
-import type { Source } from '../core/ports/source.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Row, Stream } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
+import type { RunPorts } from '../sync/ports.ts';
+import type { RunOptions } from '../sync/run.ts';
 import { type EnvironmentContext, type StreamContext, streamNamed } from './contexts.ts';
 import type { StreamVerification } from './stream-verification.ts';
 import { verifyStream } from './verify-stream.ts';
 
-export interface VerifyPorts {
-  readonly source: Source;
+export interface VerifyPorts extends Pick<RunPorts, 'source' | 'clock' | 'signal'> {
   /** The mirror, open for reading. */
   readonly state: Pick<StateStore, 'environments'>;
   reader(envId: string): MirrorReader;
-  /** The machine's clock; no decision depends on it (R1). */
-  clock(): Instant;
-  readonly signal: AbortSignal;
   onProgress(progress: VerifyProgress): void;
 }
 
@@ -30,14 +27,8 @@ export interface VerifyProgress {
   readonly streams: number;
 }
 
-export interface VerifyRunOptions extends DecisionOptions {
-  /** All collections. */
-  readonly catalogue: readonly Stream[];
+export interface VerifyRunOptions extends Omit<RunOptions, 'baseUrl'> {
   readonly depth: CompareDepth;
-  readonly streams: readonly Stream[];
-  /** Ids or names; all environments when empty. */
-  readonly environments: readonly string[];
-  readonly concurrency: number;
 }
 
 export interface VerifyResult {
