@@ -22,20 +22,12 @@ export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted'
 /** All progress of one stream in one environment, between rounds or within one. */
 export type Checkpoint = IdleCheckpoint | RoundCheckpoint;
 
-/** The progress of a stream between rounds. */
-export interface IdleCheckpoint extends StreamProgress {
-  readonly round: null;
-}
+export type IdleCheckpoint = StreamProgress & { readonly round: null };
 
-/** The progress of a stream in a round. */
-export interface RoundCheckpoint extends StreamProgress {
-  readonly round: Round;
-}
+export type RoundCheckpoint = StreamProgress & { readonly round: Round };
 
 /** The progress of a stream in a round, with a read under way. */
-export interface ReadCheckpoint extends StreamProgress {
-  readonly round: Round & { readonly read: Read };
-}
+export type ReadCheckpoint = StreamProgress & { readonly round: Round & { readonly read: Read } };
 
 /** What a stream carries from one round to the next. */
 interface StreamProgress {

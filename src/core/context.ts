@@ -28,7 +28,6 @@ export interface Context extends ServerTimes {
   readonly limits?: StorageLimits | null | undefined;
 }
 
-/** The context within one environment. */
 export function inEnvironment(context: Context, envId: string): Context {
   return { ...context, limits: limitsIn(context.limits, envId) };
 }

@@ -62,7 +62,6 @@ export function openQuotaClient(
   };
 }
 
-/** Requests a permit to send one request. */
 export async function requestPermit(client: QuotaClient): Promise<QuotaPermit> {
   const { keeper, user, nowMs, awaited } = client;
   const id = `${user.owner}/${++client.permitCount}`;
@@ -104,7 +103,6 @@ export async function settleRequest(
   awaited.delete(request.id);
 }
 
-/** Returns an unused permit. */
 export async function returnPermit({ keeper, awaited }: QuotaClient, request: NotedRequest): Promise<void> {
   await keeper.change((state) => ({ state: releasePermit(state, request), result: undefined }));
   awaited.delete(request.id);

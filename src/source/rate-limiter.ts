@@ -90,7 +90,6 @@ export class RateLimiter {
     this.#stopIfSpent();
   }
 
-  /** The number of requests sent so far. */
   get requests(): number {
     return this.#requests;
   }

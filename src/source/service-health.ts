@@ -39,7 +39,6 @@ export class ServiceHealth {
     this.release();
   }
 
-  /** Ends the wait for recovery. */
   release(): void {
     this.#recovery?.resolve();
     this.#recovery = null;

@@ -149,7 +149,6 @@ function hoursLater({ serverTime, latestServerTime, newestReading }: ServerTimes
   };
 }
 
-/** What the rehearsed runs expect of the source. */
 interface EstimatorState {
   readonly catalogue: readonly Stream[];
   readonly mirror: DryRunMirror;

@@ -29,7 +29,6 @@ interface HistoryRequest {
   fetch(request: PageRequest): Promise<Page>;
 }
 
-/** A prefetched request and its context. */
 interface SentRequest {
   readonly context: Context;
   readonly page: Promise<Page>;

@@ -34,7 +34,6 @@ export interface SchedulePorts {
   mirrored(): Promise<MirroredEnvironments>;
   /** `GET /environments`. @throws SyncError */
   list(): Promise<readonly ListedEnvironment[]>;
-  /** Runs one sync of these environments. */
   run(environments: readonly ListedEnvironment[]): Promise<RunOutcome>;
   readonly log: { info(line: string): void; warn(line: string): void };
   readonly signal: AbortSignal;

@@ -13,7 +13,6 @@ import { type StreamSync, syncStream } from './sync-stream.ts';
 
 /** What all streams of a run share. */
 export interface SyncSession {
-  /** Every stream of the catalogue. */
   readonly catalogue: readonly Stream[];
   readonly ports: RunPorts;
   readonly mirror: OpenMirror;
@@ -149,7 +148,6 @@ interface EnvironmentsWork {
   stopped: SyncError | null;
 }
 
-/** One stream of one environment in a run. */
 interface StreamTask {
   readonly streamSync: StreamSync;
   readonly startedAt: string;

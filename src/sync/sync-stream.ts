@@ -19,7 +19,6 @@ import { addSeconds } from '../core/time/instant.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { StreamCounter } from './stream-counter.ts';
 
-/** What syncing one stream of one environment needs. */
 export interface StreamSync {
   readonly stream: Stream;
   readonly source: Source;

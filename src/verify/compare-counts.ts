@@ -122,7 +122,6 @@ async function narrowDown(
   return found;
 }
 
-/** How many requests counting may still take. */
 interface RequestBudget {
   requests: number;
 }

@@ -1,7 +1,6 @@
 import { pageAddress } from '../page-address.ts';
 import type { AlertFacts, AlertMessage } from './alert.ts';
 
-/** A message for people. */
 export interface AlertText {
   readonly title: string;
   /** What else is known, a line each. */

@@ -91,7 +91,6 @@ export interface AlertCondition {
   readonly isEarly?: boolean;
 }
 
-/** One condition of an alert. */
 export interface AlertMember {
   /** How many results in a row showed it. */
   readonly count: number;
@@ -104,7 +103,6 @@ export interface AlertMember {
   readonly isTold: boolean;
 }
 
-/** An alert as the mirror stores it. */
 export interface Alert {
   readonly id: string;
   readonly rule: string;

@@ -25,7 +25,6 @@ export interface AlertsInput {
   readonly at: Instant;
   /** The asset at which the failures upstream of an asset begin; the asset itself if there are none. */
   rootOf(assetId: string): string;
-  /** The id of a new alert. */
   newId(rule: string, kind: AlertKind, subject: string): string;
 }
 
@@ -38,7 +37,6 @@ export interface AlertChange {
   readonly condition: AlertCondition | null;
 }
 
-/** Identifies a rule and one of its kinds. */
 export function ruleKey(rule: string, kind: AlertKind): string {
   return `${kind} ${rule}`;
 }
@@ -64,7 +62,6 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
 /** What happened once is never shown by a second result. */
 const MOMENTS: ReadonlySet<AlertKind> = new Set(['column_dropped', 'column_type', 'history_gap']);
 
-/** An alert, and the conditions that it has now. */
 interface AlertDraft {
   readonly alert: Alert;
   readonly members: Map<string, AlertMember>;
@@ -215,7 +212,6 @@ function eventOf(alert: Alert, members: Alert['members'], rule: AlertRule, at: I
 /** No run begins exactly on time: reminders come up to this share of their interval early, so daily runs send each. */
 const EARLY_SHARE = 0.05;
 
-/** The most seconds that a reminder comes early. */
 const MAX_EARLY_SECONDS = 600;
 
 function isReminderDue({ notifiedAt }: Alert, { remindSeconds }: AlertRule, at: Instant): boolean {

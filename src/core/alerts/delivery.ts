@@ -1,5 +1,5 @@
 import type { Instant } from '../time/instant.ts';
-import type { Alert, AlertEnvironment, AlertFacts, AlertMessage, AlertRule } from './alert.ts';
+import type { AlertEnvironment, AlertFacts, AlertMessage, AlertRule } from './alert.ts';
 import type { AlertChange } from './decide-alerts.ts';
 
 /** A message that waits for its channel. */
@@ -83,7 +83,7 @@ export function messageOf(
     labels: alert.message?.labels ?? labelsOf(isOfOne ? facts : { ...facts, dimension: null }, environment),
     count: members.length,
     names: members.slice(0, MAX_NAMES).map(({ name }) => name),
-    begun_at: beginningOf(alert),
+    begun_at: alert.begunAt ?? alert.notifiedAt ?? alert.endedAt ?? '',
     ended_at: alert.endedAt,
     impact: begun === null ? impact : begun.impact,
   };
@@ -99,8 +99,4 @@ function labelsOf(
     ...(dimension == null ? {} : { dimension }),
     ...(owners.length === 0 ? {} : { owner: owners.join(', ') }),
   };
-}
-
-function beginningOf({ begunAt, notifiedAt, endedAt }: Alert): Instant {
-  return begunAt ?? notifiedAt ?? endedAt ?? '';
 }

@@ -11,7 +11,6 @@ export function* reachedFrom(edges: AssetEdges, start: string): Generator<string
   }
 }
 
-/** The nearest failing asset upstream; null if there is none. */
 export function nearestFailing(upstream: AssetEdges, failing: ReadonlySet<string>, assetId: string): string | null {
   for (const each of reachedFrom(upstream, assetId)) if (failing.has(each)) return each;
   return null;

@@ -27,7 +27,6 @@ export interface RecoveryDecision {
 /** If this many tests in a row have no history and none is known to be live, histories are not (R15) or forbidden. */
 const MAX_NOT_FOUND = 20;
 
-/** The recoveries that do not end the run. */
 type LocalRecovery = ReadRecovery | StreamRecovery;
 
 /** Decides how a stream continues, by the kind of failure alone. */

@@ -14,7 +14,6 @@ import type { Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 import { resumedHistory } from './history-window.ts';
 
-/** How and why a round is read. */
 type RoundPlan = Pick<Round, 'mode' | 'reason' | 'steps'> & Partial<Pick<Round, 'due' | 'reads'>>;
 
 export function newRound(
@@ -42,7 +41,6 @@ export function newRound(
   };
 }
 
-/** What a read requests. */
 export type ReadPlan = Pick<Read, 'as' | 'path' | 'query'> & Partial<Pick<Read, 'history'>>;
 
 /** A read at its first page; `number` is its place among the reads of its round. */
