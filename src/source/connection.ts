@@ -121,7 +121,9 @@ export async function sendOnce<T>(
   const startedMs = http.nowMs();
   onRequest?.();
   const outcome = await send(http, prefix + target, inFlightAbort.signal);
-  noteQuota(connection, outcome.answer?.headers ?? {});
+  const headers = outcome.answer?.headers ?? {};
+  connection.limit = countHeader(headers['ratelimit-limit']) ?? connection.limit;
+  connection.windowSeconds = Math.max(connection.windowSeconds, countHeader(headers['ratelimit-reset']) ?? 0);
   const status = outcome.answer?.status ?? 0;
   const query = target.slice(description.path.length);
   options.onEvent?.({ type: 'request', path: description.path, query, status, durationMs: http.nowMs() - startedMs });
@@ -140,9 +142,4 @@ export function noteTime(connection: SourceConnection, headers: HeaderValues): v
     at: instantOfMs(dateMs + ageMs),
     elapsedSeconds: (nowMs - connection.firstReadingMs) / 1000,
   });
-}
-
-function noteQuota(connection: SourceConnection, headers: HeaderValues): void {
-  connection.limit = countHeader(headers['ratelimit-limit']) ?? connection.limit;
-  connection.windowSeconds = Math.max(connection.windowSeconds, countHeader(headers['ratelimit-reset']) ?? 0);
 }

@@ -22,22 +22,19 @@ function forms(token: string): RegExp[] {
 function encoded(character: string): string {
   const code = character.charCodeAt(0);
   const hex = [...code.toString(16).padStart(2, '0')].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
+  const entity = ENTITIES[character];
   const spellings = [
     `\\\\{0,3}\\x${code.toString(16).padStart(2, '0')}`,
     `%(?:25){0,2}${hex}`,
     `\\\\{1,3}u00${hex}`,
     `&#0{0,4}${code};`,
     `&#[xX]0{0,4}${hex};`,
+    ...(entity === undefined ? [] : [`&${entity};`]),
   ];
-  return `(?:${spellings.join('|')}${entity(character)})`;
+  return `(?:${spellings.join('|')})`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
-
-function entity(character: string): string {
-  const name = ENTITIES[character];
-  return name === undefined ? '' : `|&${name};`;
-}
 
 /** The part of a base64 text that depends only on the token, if `offset` bytes precede it in a group of three. */
 function base64Form(bytes: Buffer, offset: number): RegExp[] {

@@ -6,18 +6,12 @@ import { collectGarbage } from './collect-garbage.ts';
 
 /** The decompressed body is longer than allowed. */
 export class BodyTooLarge extends Error {
-  constructor(maxBytes: number) {
-    super(`The body is longer than ${maxBytes} bytes`);
-    this.name = 'BodyTooLarge';
-  }
+  override readonly name = 'BodyTooLarge';
 }
 
 /** The body is compressed with a method that was not accepted, or not as its header says. */
 export class BadEncoding extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = 'BadEncoding';
-  }
+  override readonly name = 'BadEncoding';
 }
 
 export interface BodyBounds {
@@ -42,7 +36,8 @@ export async function readBody(body: Readable, encoding: string | undefined, bou
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
-      if (bytes + chunk.length > bounds.maxBytes) throw new BodyTooLarge(bounds.maxBytes);
+      if (bytes + chunk.length > bounds.maxBytes)
+        throw new BodyTooLarge(`The body is longer than ${bounds.maxBytes} bytes`);
       if (heavy === null && bytes + chunk.length > bounds.heavyBytes) {
         await bounds.onHeavy();
         heavy = gather(chunks, bounds.maxBytes);

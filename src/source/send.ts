@@ -114,7 +114,11 @@ async function exchange(
     heardMs = nowMs();
     head = { status: response.statusCode, headers: flatten(response.headers) };
     const maxBytes = head.status < 300 ? MAX_PAGE_BYTES : MAX_ERROR_BYTES;
-    const onHeavy = () => waitForTurn(connection, state);
+    const onHeavy = async () => {
+      state.isWaiting = true;
+      state.endTurn = await takeTurn(connection.heavyTurns);
+      state.isWaiting = false;
+    };
     const bounds = { maxBytes, heavyBytes: HEAVY_BYTES, onHeavy };
     const body = await readBody(response.body, head.headers['content-encoding'], bounds);
     return { answer: { ...head, body }, fault: null, heardMs };
@@ -132,12 +136,6 @@ export function takeTurn(turns: PQueue): Promise<() => void> {
   return new Promise((resolve) => {
     void turns.add(() => new Promise<void>((end) => resolve(end)));
   });
-}
-
-async function waitForTurn({ heavyTurns }: HttpConnection, state: TransferState): Promise<void> {
-  state.isWaiting = true;
-  state.endTurn = await takeTurn(heavyTurns);
-  state.isWaiting = false;
 }
 
 function faultKind(cause: unknown, signal: AbortSignal): TransportError['kind'] {

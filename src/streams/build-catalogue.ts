@@ -4,7 +4,8 @@ import type { CatalogueEntry, CollectionEntry } from './entry.ts';
 
 /** The streams in the order of their entries, with their marks. @throws Error that names inconsistent entries */
 export function buildCatalogue<Name extends string>(entries: readonly CollectionEntry<Name>[]): CatalogueEntry<Name>[] {
-  const problems = problemsOf(entries);
+  const inEntries = entries.flatMap((entry) => problemsOfEntry(entry, entries));
+  const problems = [...twice(entries), ...inEntries, ...cycles(entries)];
   if (problems.length > 0) throw new Error(`the catalogue is inconsistent: ${problems.join('; ')}`);
   return entries.map((entry) => ({ ...entry, marks: marksOf(entry, entries) }));
 }
@@ -27,11 +28,6 @@ function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): 
 
 /** A stream that fills in rows of another makes none itself. */
 const decidesWhichRowsExist = ({ subtype }: CollectionEntry): boolean => subtype === undefined;
-
-/** The inconsistencies, as sentences without a full stop. */
-function problemsOf(entries: readonly CollectionEntry[]): string[] {
-  return [...twice(entries), ...entries.flatMap((entry) => problemsOfEntry(entry, entries)), ...cycles(entries)];
-}
 
 function twice(entries: readonly CollectionEntry[]): string[] {
   const names = entries.map(({ name }) => name);

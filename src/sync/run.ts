@@ -241,11 +241,14 @@ async function record(
   const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
   const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
   await mirror.state.endRun(run, end, state.lists);
-  await keepQuota(state.ports, mirror);
+  const { source, clock } = state.ports;
+  const quota = source.quota?.() ?? null;
+  // For the forecast of the next run.
+  if (quota !== null) await mirror.state.saveQuota(mergeQuota(await mirror.state.quota(), quota), clock());
   const { keepRunsDays } = state.options.retention;
   if (server_time === null || keepRunsDays === null) return;
   // No wrong clock alone deletes anything (R1).
-  await mirror.state.pruneLog(addDays(earlierOf(server_time, state.ports.clock()), -keepRunsDays));
+  await mirror.state.pruneLog(addDays(earlierOf(server_time, clock()), -keepRunsDays));
 }
 
 /** The summaries in order of environment and catalogue. */
@@ -262,12 +265,6 @@ async function resumeQuota({ ports: { source, keptQuota, clock }, mirror }: RunS
   const kept = (await mirror?.state.keptQuota()) ?? null;
   const left = remainingWindow([kept, keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
-}
-
-/** Saves the quota, for the forecast of the next run. */
-async function keepQuota({ source, clock }: RunPorts, { state }: OpenMirror): Promise<void> {
-  const quota = source.quota?.() ?? null;
-  if (quota !== null) await state.saveQuota(mergeQuota(await state.quota(), quota), clock());
 }
 
 const STATUS_OF: Readonly<Record<RunRecovery, RunStatus>> = {

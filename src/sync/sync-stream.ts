@@ -230,10 +230,11 @@ async function takePage(
   const { visitedCursors, markableStreams } = before;
   const now = context();
   const read = datedRead(before.checkpoint.round.read, now);
+  const isCompared = stream.method === 'feed' || stream.subtype !== undefined;
   let checkpoint: RoundCheckpoint = before.checkpoint;
   for (const decoded of decodeRead(stream, read, page.items, now)) {
     const keys = decoded.rows.map((row) => row.key);
-    const existing = usesExisting(stream) ? await destination.existing(stream, keys) : new Map();
+    const existing = isCompared ? await destination.existing(stream, keys) : new Map();
     const { commit, late } = pageOutcome(
       { stream, checkpoint: withRead(checkpoint, read), page, decoded, existing, visitedCursors, markableStreams },
       now,
@@ -276,10 +277,6 @@ async function applyRoundEnd(
   const result = await destination.commit(stream, commit, markableStreams);
   counter.add(result.counts);
   return result.checkpoint;
-}
-
-function usesExisting(stream: Stream): boolean {
-  return stream.method === 'feed' || stream.subtype !== undefined;
 }
 
 function absolute({ prefix }: StreamSync, request: PageRequest): PageRequest {

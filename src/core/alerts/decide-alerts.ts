@@ -189,17 +189,13 @@ function settle(
     const endedAt = laterOf(at, alert.notifiedAt ?? alert.begunAt);
     return changed({ members: alert.members, endedAt }, alert.isSilent ? null : 'end');
   }
-  if (alert.begunAt === null && isExpected(alert, condition, input))
-    return changed({ begunAt: at, isSilent: true }, null);
+  // No news: its rule is new, or its stream is read for the first time.
+  const isExpected = condition?.isEarly === true || !input.applied.has(ruleKey(alert.rule, alert.kind));
+  if (alert.begunAt === null && isExpected) return changed({ begunAt: at, isSilent: true }, null);
   const event = alert.isSilent ? null : eventOf(alert, members, rule, at);
   if (event === null) return isSame(alert.members, members) ? null : changed({}, null);
   const told = { members: withTold(members, rule) };
   return changed(event === 'begin' ? { ...told, begunAt: at, to: rule.to } : told, event);
-}
-
-/** Whether an alert is no news: its rule is new, or its stream is read for the first time. */
-function isExpected({ rule, kind }: Alert, condition: AlertCondition | null, { applied }: AlertsInput): boolean {
-  return condition?.isEarly === true || !applied.has(ruleKey(rule, kind));
 }
 
 function eventOf(alert: Alert, members: Alert['members'], rule: AlertRule, at: Instant): AlertEvent | null {

@@ -2,7 +2,6 @@ import type {
   Checkpoint,
   IdleCheckpoint,
   ListRead,
-  LookupRead,
   ReadStep,
   Round,
   RoundCheckpoint,
@@ -31,13 +30,11 @@ export function chooseRound(stream: Stream, checkpoint: Checkpoint, context: Con
       return chooseMarkedRound(stream, checkpoint, context, facts);
     case 'snapshot':
       return chooseSnapshotRound(stream, checkpoint, context, facts);
-    case 'window':
-      return started({ mode: 'window', reason: 'window', steps: [dueHistories(facts, context)] }, context, facts);
+    case 'window': {
+      const steps = [{ ...lookupStep('tests'), before: staleHistoriesBefore(facts, context) }];
+      return started({ mode: 'window', reason: 'window', steps }, context, facts);
+    }
   }
-}
-
-function dueHistories(facts: RoundFacts, context: Context): LookupRead {
-  return { ...lookupStep('tests'), before: staleHistoriesBefore(facts, context) };
 }
 
 /** Where the feeds start (R2); null if no feed can be read. */

@@ -9,7 +9,8 @@ export function firstChunk(parameter: string, ids: readonly string[]): readonly 
   let bytes = 0;
   let count = 0;
   for (const id of ids.slice(0, MAX_IDS)) {
-    bytes += parameter.length + 2 + encodedLength(id);
+    // A lone surrogate cannot be encoded; it counts as its replacement character.
+    bytes += parameter.length + 2 + encodeURIComponent(id.toWellFormed()).length;
     if (count > 0 && bytes > MAX_IDS_BYTES) break;
     count += 1;
   }
@@ -27,9 +28,4 @@ export function* chunksOf(
     yield chunk;
     at += chunk.length;
   }
-}
-
-/** A lone surrogate cannot be encoded; it counts as its replacement character. */
-function encodedLength(id: string): number {
-  return encodeURIComponent(id.toWellFormed()).length;
 }

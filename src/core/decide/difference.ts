@@ -28,7 +28,9 @@ export function differenceOf(
   depth: CompareDepth,
 ): RowDifference | null {
   if (held === undefined || held.partial || !isLive(held.row)) return stream.subtype === undefined ? MISSING : null;
-  if (depth !== 'rows' || !fills(stream, held.row)) return null;
+  // A typed stream fills only rows of its own kind; the parent stream decides which rows exist.
+  const isOfKind = stream.subtype === undefined || held.row[stream.subtype.field] === stream.subtype.is;
+  if (depth !== 'rows' || !isOfKind) return null;
   const expected = expectedFields(stream, shown.row);
   const fields = Object.keys(expected).filter((name) => !sameField(stream.fields, name, held.row, expected));
   const parts = (stream.childTables ?? []).flatMap((part, i) =>
@@ -42,11 +44,6 @@ const MISSING: RowDifference = { what: 'missing', fields: [] };
 /** Rows of snapshots and lineage have no `deleted_at`; they are always live. */
 export function isLive(row: Row): boolean {
   return (row['deleted_at'] ?? null) === null;
-}
-
-/** A typed stream fills only rows of its own kind; the parent stream decides which rows exist. */
-function fills({ subtype }: Stream, row: Row): boolean {
-  return subtype === undefined || row[subtype.field] === subtype.is;
 }
 
 /** The values that the mirror's row must have in the fields that this stream writes. */

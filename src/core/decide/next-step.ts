@@ -77,7 +77,9 @@ function stepBetweenRounds({ method }: Stream, checkpoint: IdleCheckpoint, conte
 
 function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Context): NextStep {
   const { round } = checkpoint;
-  if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  // A run with `--full` continues no round of an earlier cycle (R6).
+  if (context.options.full && round.cycle !== context.cycle)
+    return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
   if (isOutOfReach(round, context)) return resumeHistory(checkpoint, context) ?? giveUp(checkpoint, context);
   if (isInRead(checkpoint) && !isUnsendable(checkpoint.round.read.query, context))
     return continueRead(checkpoint, context);
@@ -114,11 +116,6 @@ function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   return { do: 'forget', checkpoint: without, which: (checkpoint.waitingScan?.reads ?? 0) + 1 };
 }
 
-/** A run with `--full` continues no round of an earlier cycle (R6). */
-function isForFull({ cycle }: Round, { options, cycle: current }: Context): boolean {
-  return options.full && cycle !== current;
-}
-
 /** Resumes a read, or starts it over if its limit exceeds `--page-size` or, at its start, the page limit (R6, R24). */
 function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const { read } = checkpoint.round;
@@ -143,7 +140,8 @@ export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Con
     checkpoint: withRound(checkpoint, changes),
   });
   if (backlog.ids.length === 0) return continueWith({ steps: rest });
-  if (isLimited(stream, step.about) && step.asked + variantsOf(stream, step.about).length > MAX_CONFIRMATIONS)
+  const isLimited = step.about === 'candidates' || (step.about === 'unshown' && stream.method === 'marked');
+  if (isLimited && step.asked + variantsOf(stream, step.about).length > MAX_CONFIRMATIONS)
     return continueWith({ steps: rest, confirmedUpTo: step.after });
   const ids = firstChunk(parameterOf(stream, step.about), backlog.ids);
   // No scan begins while another one waits, nor after one has failed in this run (R9).
@@ -206,10 +204,6 @@ export function lookUpHistory(
 
 /** The most requests that confirm the candidates of a sweep, or rows that no read returned (R12, R18). */
 const MAX_CONFIRMATIONS = 20;
-
-function isLimited({ method }: Stream, about: LookupRead['about']): boolean {
-  return about === 'candidates' || (about === 'unshown' && method === 'marked');
-}
 
 /** Begins a read with its first page, within the stream's page limit (R24). */
 function fetchFirst(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): LocalStep {

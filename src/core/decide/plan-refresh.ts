@@ -50,7 +50,10 @@ export function planRefresh(
   if (known === null || isLost(known, found, nonceThen))
     return { isWhole: true, steps: tables.map(({ name }) => ({ table: name, envId: null, after: null })) };
   const steps = tables.flatMap(({ name, hasEnvironments, isStamped }) => {
-    if (isStamped) return changedClocks(name, known.clocks, found.clocks);
+    if (isStamped) {
+      const changed = changedKeys(known.clocks, found.clocks);
+      return changed.map((envId) => ({ table: name, envId, after: known.clocks.get(envId) ?? null }));
+    }
     const changed = changedKeys(known.versions.get(name), found.versions.get(name));
     const after = name === RUN_LOG ? changedSince(known, found) : null;
     return changed.map((envId) => ({ table: name, envId: hasEnvironments ? envId : null, after }));
@@ -73,10 +76,6 @@ function changedSince(
 function isLost(known: MirrorVersions, found: MirrorVersions, nonceThen: string | null): boolean {
   if (known.identity !== found.identity || (known.newestRun?.nonce ?? null) !== nonceThen) return true;
   return [...known.clocks].some(([envId, at]) => (found.clocks.get(envId) ?? '') < at);
-}
-
-function changedClocks(table: string, known: MirrorVersions['clocks'], found: MirrorVersions['clocks']): RefreshStep[] {
-  return changedKeys(known, found).map((envId) => ({ table, envId, after: known.get(envId) ?? null }));
 }
 
 function changedKeys(

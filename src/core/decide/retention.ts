@@ -30,16 +30,15 @@ export function pruningRules(
   times: readonly [Instant, Instant],
 ): PruningRule[] {
   const now = earlierOf(...times);
-  const rule = (history: PruningRule['history'], action: PruningRule['action'], days: number | null): PruningRule[] =>
-    days === null ? [] : [{ history, action, before: midnightOf(addDays(now, -days)) }];
+  const rule = (history: PruningRule['history'], action: PruningRule['action'], days: number | null): PruningRule[] => {
+    if (days === null) return [];
+    const day = addDays(now, -days).slice(0, '2026-11-20'.length);
+    return [{ history, action, before: `${day}T00:00:00.000000Z` }];
+  };
   return [
     // First, so that no score is thinned only to be deleted.
     ...rule('asset_health_score_history', 'delete', keepScoresDays),
     ...rule('asset_health_score_history', 'thin', thinScoresDays),
     ...rule('test_executions', 'delete', keepExecutionsDays),
   ];
-}
-
-function midnightOf(instant: Instant): Instant {
-  return `${instant.slice(0, '2026-11-20'.length)}T00:00:00.000000Z`;
 }
