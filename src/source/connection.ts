@@ -1,5 +1,6 @@
 import PQueue from 'p-queue';
 import { SyncError } from '../core/errors.ts';
+import type { PageRequest } from '../core/ports/source.ts';
 import { countHeader, type HeaderValues, httpDateMs } from '../core/quota/retry-delay.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { instantOfMs } from '../core/time/instant.ts';
@@ -11,7 +12,7 @@ import { NO_PROXIES, proxyHostOf } from './proxies.ts';
 import { RateLimiter, type RateLimiterOptions } from './rate-limiter.ts';
 import { type HttpConnection, type RequestOutcome, send } from './send.ts';
 import { ServiceHealth } from './service-health.ts';
-import { endpointPath } from './target.ts';
+import { endpointPath, pageTarget } from './target.ts';
 
 export interface HttpSourceOptions extends RateLimiterOptions, NetworkOptions {
   /** The base URL as `parseBaseUrl` returns it. */
@@ -111,6 +112,17 @@ export function describeRequest(
 ): RequestDescription {
   const { host } = new URL(baseUrl);
   return { path: endpointPath(path), host, proxy: proxyHostOf(baseUrl, proxies), secret: token, tokenFrom, advice };
+}
+
+/** The request for one page, without what only some requests have. */
+export function fetchRequestOf<T>(
+  connection: SourceConnection,
+  page: PageRequest,
+  decode: BodyDecoder<T>,
+  advice: string | null = null,
+): FetchRequest<T> {
+  const { path } = page;
+  return { path, target: pageTarget(page), description: describeRequest(connection, path, advice), decode };
 }
 
 export async function sendOnce<T>(

@@ -2,10 +2,10 @@ import { MAX_RESTARTS, readPages } from '../core/decide/paging.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { Page } from '../core/ports/source.ts';
-import { describeRequest, type SourceConnection } from './connection.ts';
+import { fetchRequestOf, type SourceConnection } from './connection.ts';
 import { decodeEnvironments } from './envelope.ts';
 import { fetchWhole } from './fetch-whole.ts';
-import { endpointPath, pageTarget } from './target.ts';
+import { endpointPath } from './target.ts';
 
 const PATH = ['environments'];
 const ADVICE = 'Check the base URL.';
@@ -52,11 +52,6 @@ async function readAll(connection: SourceConnection): Promise<readonly unknown[]
 }
 
 function fetchPage(connection: SourceConnection, cursor: string | null): Promise<Page> {
-  return fetchWhole(connection, {
-    path: PATH,
-    target: pageTarget({ path: PATH, query: {}, cursor }),
-    description: describeRequest(connection, PATH, ADVICE),
-    decode: decodeEnvironments,
-    beginsRun: cursor === null,
-  });
+  const request = fetchRequestOf(connection, { path: PATH, query: {}, cursor }, decodeEnvironments, ADVICE);
+  return fetchWhole(connection, { ...request, beginsRun: cursor === null });
 }

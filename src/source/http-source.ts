@@ -1,12 +1,11 @@
 import { SyncError } from '../core/errors.ts';
-import type { PageRequest, Source } from '../core/ports/source.ts';
+import type { Source } from '../core/ports/source.ts';
 import type { AccountQuota } from '../core/quota/quota.ts';
-import { connect, describeRequest, type HttpSourceOptions, type SourceConnection } from './connection.ts';
-import { type BodyDecoder, decodeEnvelope, decodeMatchedCount } from './envelope.ts';
+import { connect, fetchRequestOf, type HttpSourceOptions, type SourceConnection } from './connection.ts';
+import { decodeEnvelope, decodeMatchedCount } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
 import { quotaNowMs } from './quota-client.ts';
-import { pageTarget } from './target.ts';
 
 /** How long a request in flight may continue after a signal. The whole stop may take five seconds (R27). */
 const GRACE_MS = 3000;
@@ -23,9 +22,14 @@ export function createHttpSource(options: HttpSourceOptions): Source {
   if (options.signal.aborted) onSignal();
   return {
     environments: () => fetchEnvironments(connection),
-    page: (request, onRequest) => fetchRequested(connection, request, decodeEnvelope, onRequest),
-    matchedCount: (request, onRequest) =>
-      fetchRequested(connection, { ...request, cursor: null }, decodeMatchedCount, onRequest),
+    page(request, onRequest) {
+      const { failedTries = 0 } = request;
+      return fetchWhole(connection, { ...fetchRequestOf(connection, request, decodeEnvelope), onRequest, failedTries });
+    },
+    matchedCount(request, onRequest) {
+      const counted = fetchRequestOf(connection, { ...request, cursor: null }, decodeMatchedCount);
+      return fetchWhole(connection, { ...counted, onRequest });
+    },
     times: () => connection.times,
     requests: () => limiter.requests,
     quota: () => quotaOf(connection),
@@ -44,23 +48,6 @@ export function createHttpSource(options: HttpSourceOptions): Source {
       await limiter.close();
     },
   };
-}
-
-function fetchRequested<T>(
-  connection: SourceConnection,
-  request: PageRequest,
-  decode: BodyDecoder<T>,
-  onRequest: (() => void) | undefined,
-): Promise<T> {
-  const { path, failedTries = 0 } = request;
-  return fetchWhole(connection, {
-    path,
-    target: pageTarget(request),
-    description: describeRequest(connection, path),
-    decode,
-    onRequest,
-    failedTries,
-  });
 }
 
 function quotaOf({ limiter: { quota }, limit, windowSeconds }: SourceConnection): AccountQuota | null {

@@ -2,11 +2,10 @@ import { isOver } from '../core/quota/outage.ts';
 import { probeRequest } from '../core/quota/probe-request.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import { classify, type RetriableFailure, serviceAway } from './classify.ts';
-import { describeRequest, type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
+import { describeRequest, type FetchRequest, fetchRequestOf, type SourceConnection, sendOnce } from './connection.ts';
 import { decodeEnvelope } from './envelope.ts';
 import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
-import { pageTarget } from './target.ts';
 
 /** Why a probe failed; null if it was answered, or refused (429), which says nothing about the service. */
 export function failureOfProbe(connection: SourceConnection, outcome: RequestOutcome): RetriableFailure | null {
@@ -60,7 +59,5 @@ async function probeUntilBack(connection: SourceConnection, path: readonly strin
 export function probeTarget(connection: SourceConnection, own: readonly string[]): FetchRequest<unknown> {
   const { environments, options, health } = connection;
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
-  const request = probeRequest(connection.probes++, elsewhere, own);
-  const description = describeRequest(connection, request.path);
-  return { path: request.path, target: pageTarget(request), description, decode: decodeEnvelope };
+  return fetchRequestOf(connection, probeRequest(connection.probes++, elsewhere, own), decodeEnvelope);
 }
