@@ -74,12 +74,8 @@ export async function forecast(
   const unknown = new Set<string>();
   const estimatorState: EstimatorState = { mirror, opening, catalogue, maxRequests, rest: new Map(), unknown };
   const rehearse = async (changed: Partial<EstimatorState & RunOptions> = {}): Promise<RunSummary> => {
-    const openMirror = async (): Promise<OpenMirror> => ({
-      ...mirror,
-      flush: async () => {},
-      hold: async () => {},
-      close: async () => {},
-    });
+    const nothing = async (): Promise<void> => {};
+    const openMirror = async (): Promise<OpenMirror> => ({ ...mirror, flush: nothing, hold: nothing, close: nothing });
     const source = predictedSource({ ...estimatorState, ...changed });
     const given = { ...options, ...changed };
     const run = await runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, given);

@@ -37,17 +37,7 @@ export function recover(
   context: Context,
 ): RecoveryDecision {
   if (isRunRecovery(recovery)) return failed(checkpoint);
-  return stream.method === 'window'
-    ? recoverHistory(stream, checkpoint, recovery, context)
-    : recoverList(stream, checkpoint, recovery, context);
-}
-
-function recoverList(
-  stream: Stream,
-  checkpoint: ReadCheckpoint,
-  recovery: LocalRecovery,
-  context: Context,
-): RecoveryDecision {
+  if (stream.method === 'window') return recoverHistory(stream, checkpoint, recovery, context);
   const recovered = recoverRead(stream, checkpoint, recovery, context);
   // Any other failure concerns one list; the stream's other lists may still work.
   const isOver = recovered.outcome === 'fail' && recovery !== 'forbidden';

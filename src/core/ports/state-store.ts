@@ -9,7 +9,6 @@ import type { Instant } from '../time/instant.ts';
 /** The command of a run. `verify` is a repair: it corrects rows that differ and brings no stream up to date. */
 export type RunCommand = 'sync' | 'verify';
 
-/** How a run ended. */
 export type RunStatus = 'done' | 'problems' | 'refused' | 'stopped' | 'interrupted';
 
 /** How a stream ended in a run. */
@@ -118,11 +117,8 @@ export interface StateStore {
    * cycle ends for all environments (R6).
    */
   endRun(run: CycleRun, end: RunEnd, lists?: readonly MeasuredList[]): Promise<void>;
-  /** Deletes the record of a run. */
   forgetRun(id: number): Promise<void>;
-  /** Deletes older runs from the log. */
   pruneLog(before: Instant): Promise<void>;
-  /** The environments in the mirror. */
   environments(): Promise<readonly Row[]>;
   /** Writes the changes that `reconcile` found, as part of this run. */
   saveEnvironments(changes: EnvironmentChanges, runId: number): Promise<void>;
