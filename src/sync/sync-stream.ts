@@ -1,9 +1,8 @@
-import type { Checkpoint, RoundCheckpoint } from '../core/checkpoint.ts';
+import type { Checkpoint, ReadCheckpoint, RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import { chooseRound } from '../core/decide/choose-round.ts';
 import { checkpointAfterRound } from '../core/decide/finish-round.ts';
 import { isOverdue, type LocalStep, lookUp, nextStep } from '../core/decide/next-step.ts';
-import type { PageInput } from '../core/decide/page-input.ts';
 import { pageOutcome } from '../core/decide/page-outcome.ts';
 import { hasOldCursor } from '../core/decide/paging.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/decide/recover.ts';
@@ -52,65 +51,61 @@ export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable' | 'los
  * @throws SyncError if the stream or the run fails
  */
 export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
-  const { stream, destination, concurrency, counter } = sync;
-  const fetch = (request: PageRequest): Promise<Page> => {
-    return sync.source.page(absolute(sync, request), counter.request);
-  };
+  const { stream, destination, concurrency } = sync;
+  const fetch = (request: PageRequest): Promise<Page> => fetchPage(sync, request);
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
   const { checkpoint, markableStreams } = await destination.load(stream);
-  const pagingState = { visitedCursors: new Set<string>(), markableStreams, histories };
   try {
-    return await takeSteps(sync, checkpoint, pagingState, only);
+    return await takeSteps({ ...sync, visitedCursors: new Set(), markableStreams, histories }, checkpoint, only);
   } finally {
     await histories.close();
   }
 }
 
-/** What the sync of a stream carries from page to page. */
-interface PagingState {
+function fetchPage({ source, prefix, counter }: StreamSync, request: PageRequest): Promise<Page> {
+  return source.page({ ...request, path: [...prefix, ...request.path] }, counter.request);
+}
+
+/** A sync with what it carries from page to page. */
+interface StreamWork extends StreamSync {
   /** The cursors of this read so far (R8). */
   readonly visitedCursors: Set<string>;
   readonly markableStreams: ReadonlySet<StreamName>;
   readonly histories: HistoryQueue;
 }
 
-async function takeSteps(
-  sync: StreamSync,
-  stored: Checkpoint,
-  state: PagingState,
-  only?: 'unfinished',
-): Promise<StreamOutcome> {
-  const { stream, destination } = sync;
+async function takeSteps(work: StreamWork, stored: Checkpoint, only?: 'unfinished'): Promise<StreamOutcome> {
+  const { stream, destination, markableStreams } = work;
   let checkpoint = stored;
-  if (sync.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
+  if (work.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
     // The stream reads again even if it has finished in this cycle: nothing is removed based on what an earlier run saw
     // (R14).
     checkpoint = { ...checkpoint, finishedCycle: null };
     if (stream.method === 'marked')
-      await destination.commit(stream, { kind: 'mark-held', checkpoint }, state.markableStreams);
+      await destination.commit(stream, { kind: 'mark-held', checkpoint }, markableStreams);
   }
   for (;;) {
-    sync.continueOrStop();
-    const context = sync.context();
+    work.continueOrStop();
+    const context = work.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
-    if (only === 'unfinished' && !isDue) return stream.method === 'window' ? 'done' : throwIfSkipped(sync, 'done');
-    const step = await decideStep(sync, checkpoint, context, state.histories);
+    if (only === 'unfinished' && !isDue) return stream.method === 'window' ? 'done' : throwIfSkipped(work, 'done');
+    const step = await decideStep(work, checkpoint, context);
     if (step.do === 'rest')
-      return throwIfSkipped(sync, step.why === 'unavailable' ? lossIn(sync, checkpoint) : step.why);
+      return throwIfSkipped(work, step.why === 'unavailable' ? lossIn(work, checkpoint) : step.why);
     if (step.do === 'fetch') {
       // Another stream may have ended the run during the lookup.
-      sync.continueOrStop();
-      if (isOverdue(step.request.query, sync.context())) continue;
-      const fetched = await syncPage(sync, step, state);
-      if (fetched === 'unavailable') return throwIfSkipped(sync, lossIn(sync, checkpoint));
+      work.continueOrStop();
+      if (isOverdue(step.request.query, work.context())) continue;
+      const fetched = await syncPage(work, step);
+      if (fetched === 'unavailable') return throwIfSkipped(work, lossIn(work, checkpoint));
       checkpoint = fetched;
     } else if (step.do === 'finish') {
-      checkpoint = await applyRoundEnd(sync, step, state.markableStreams);
+      checkpoint = await applyRoundEnd(work, step);
       // A history that cannot be read blocks none of the round that follows (R6, R22).
-      if (!isDue || stream.method !== 'window') throwIfSkipped(sync, checkpoint);
+      if (!isDue || stream.method !== 'window') throwIfSkipped(work, checkpoint);
     } else if (step.do === 'forget') {
       const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
-      sync.counter.add((await destination.commit(stream, discard, state.markableStreams)).counts);
+      work.counter.add((await destination.commit(stream, discard, markableStreams)).counts);
       checkpoint = step.checkpoint;
     } else {
       checkpoint = step.checkpoint;
@@ -148,12 +143,8 @@ function lossIn({ stream, context }: StreamSync, { watermark }: Checkpoint): Str
 }
 
 /** Decides the next step, and loads from the mirror what the decision needs. */
-async function decideStep(
-  { stream, destination, counter }: StreamSync,
-  checkpoint: Checkpoint,
-  context: Context,
-  histories: HistoryQueue,
-): Promise<LocalStep> {
+async function decideStep(work: StreamWork, checkpoint: Checkpoint, context: Context): Promise<LocalStep> {
+  const { stream, destination, counter, histories } = work;
   const step = nextStep(stream, checkpoint, context);
   if (step.do === 'begin') {
     const roundStart = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.query));
@@ -183,18 +174,17 @@ async function decideStep(
 
 /** Fetches and commits one page. If the fetch fails, it commits how the stream continues. */
 async function syncPage(
-  sync: StreamSync,
+  work: StreamWork,
   step: Extract<LocalStep, { do: 'fetch' }>,
-  { visitedCursors, markableStreams, histories }: PagingState,
 ): Promise<Checkpoint | 'unavailable'> {
-  const { stream, destination, counter, skipped } = sync;
+  const { stream, destination, counter, skipped, visitedCursors, markableStreams, histories } = work;
   const { checkpoint } = step;
   counter.round(checkpoint.round);
   try {
     const sentInAdvance = histories.take(step);
-    const page = await (sentInAdvance ?? sync.source.page(absolute(sync, step.request), counter.request));
+    const page = await (sentInAdvance ?? fetchPage(work, step.request));
     if (step.request.cursor === null) visitedCursors.clear();
-    const next = await takePage(sync, { checkpoint, page, visitedCursors, markableStreams });
+    const next = await takePage(work, checkpoint, page);
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
     if (!page.hasMore) skipped.expiredCursor = null;
     return next;
@@ -205,11 +195,11 @@ async function syncPage(
       if (kept !== null) await destination.commit(stream, { kind: 'page', checkpoint: kept }, markableStreams);
       throw error;
     }
-    const recovered = recover(stream, checkpoint, error, sync.context());
+    const recovered = recover(stream, checkpoint, error, work.context());
     await destination.commit(stream, commitOf(recovered), markableStreams);
     const advisedError = advised(error, recovered);
     if (recovered.outcome === 'fail') throw advisedError;
-    const isOld = hasOldCursor(checkpoint.round.read, sync.context().run);
+    const isOld = hasOldCursor(checkpoint.round.read, work.context().run);
     if (error.recovery === 'restart-read' && isOld) skipped.expiredCursor = error;
     if (recovered.outcome === 'skip') {
       skipped.first ??= advisedError;
@@ -223,15 +213,12 @@ async function syncPage(
  * Commits a page, or a heavy page slice by slice (R27); only the last slice advances the read (R5).
  * @returns the next checkpoint
  */
-async function takePage(
-  { stream, destination, counter, context, skipped }: StreamSync,
-  { page, ...before }: Pick<PageInput, 'checkpoint' | 'page' | 'visitedCursors' | 'markableStreams'>,
-): Promise<Checkpoint> {
-  const { visitedCursors, markableStreams } = before;
-  const now = context();
-  const read = datedRead(before.checkpoint.round.read, now);
+async function takePage(work: StreamWork, fetched: ReadCheckpoint, page: Page): Promise<Checkpoint> {
+  const { stream, destination, counter, skipped, visitedCursors, markableStreams } = work;
+  const now = work.context();
+  const read = datedRead(fetched.round.read, now);
   const isCompared = stream.method === 'feed' || stream.subtype !== undefined;
-  let checkpoint: RoundCheckpoint = before.checkpoint;
+  let checkpoint: RoundCheckpoint = fetched;
   for (const decoded of decodeRead(stream, read, page.items, now)) {
     const keys = decoded.rows.map((row) => row.key);
     const existing = isCompared ? await destination.existing(stream, keys) : new Map();
@@ -260,9 +247,8 @@ function commitOf({ checkpoint, forget, unreadHistory }: RecoveryDecision): Comm
 
 /** Ends a round. Its removals are applied, or held back if there are too many (R14). */
 async function applyRoundEnd(
-  { stream, destination, counter, context, skipped }: StreamSync,
+  { stream, destination, counter, context, skipped, markableStreams }: StreamWork,
   { checkpoint, roundEnd }: Extract<LocalStep, { do: 'finish' }>,
-  markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
   const now = context();
   // A history that failed in an earlier round of the run isn't read again in this one (R22).
@@ -277,8 +263,4 @@ async function applyRoundEnd(
   const result = await destination.commit(stream, commit, markableStreams);
   counter.add(result.counts);
   return result.checkpoint;
-}
-
-function absolute({ prefix }: StreamSync, request: PageRequest): PageRequest {
-  return { ...request, path: [...prefix, ...request.path] };
 }
