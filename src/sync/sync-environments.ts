@@ -50,8 +50,9 @@ export async function syncEnvironments(
   environments: readonly ListedEnvironment[],
   progress: RunProgress,
 ): Promise<void> {
-  const environmentsWork: EnvironmentsWork = {
+  const work: EnvironmentsWork = {
     session,
+    environments,
     reached: progress,
     queue: new PQueue({ concurrency: session.concurrency }),
     tasks: new Map(),
@@ -61,24 +62,24 @@ export async function syncEnvironments(
     stopped: null,
   };
   const long = longStreams(environments, session.streams, session.late);
-  if (session.owesTurn) await syncLong(environmentsWork, long);
-  await inTurn(environmentsWork, environments, async (environment) => {
+  if (session.owesTurn) await syncLong(work, long);
+  await inTurn(work, async (environment) => {
     const first = await session.mirror.state.unfinishedStreams(environment.id, session.context().cycle);
     const late = lateIn(session, environment);
     const streams = session.streams.filter(({ name }) => first.includes(name) && !late.has(name));
-    await syncStreams(environmentsWork, environment, streams, 'unfinished');
+    await syncStreams(work, environment, streams, 'unfinished');
   });
-  await inTurn(environmentsWork, environments, async (environment) => {
+  await inTurn(work, async (environment) => {
     const late = lateIn(session, environment);
     const onTime = session.streams.filter(({ name }) => !late.has(name));
-    await continueStreams(environmentsWork, environment, onTime);
-    if (late.size === 0) environmentsWork.tasks.delete(environment.id);
+    await continueStreams(work, environment, onTime);
+    if (late.size === 0) work.tasks.delete(environment.id);
   });
-  await syncLate(environmentsWork, environments, long);
-  for (const end of environmentsWork.unended.values()) await end();
+  await syncLate(work, long);
+  for (const end of work.unended.values()) await end();
   progress.notReached = environments.length * session.streams.length - progress.summaries.size;
-  progress.heldElsewhere = await heldElsewhere(session, environments, progress);
-  if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
+  progress.heldElsewhere = await heldElsewhere(work);
+  if (work.stopped !== null) throw work.stopped;
 }
 
 function lateIn({ late }: SyncSession, { id }: ListedEnvironment): ReadonlySet<StreamName> {
@@ -88,16 +89,12 @@ function lateIn({ late }: SyncSession, { id }: ListedEnvironment): ReadonlySet<S
 type LongStreams = ReturnType<typeof longStreams<ListedEnvironment, Stream>>;
 
 /** Reads the late streams and their dependents, the long lists last (R6). */
-async function syncLate(
-  work: EnvironmentsWork,
-  environments: readonly ListedEnvironment[],
-  long: LongStreams,
-): Promise<void> {
+async function syncLate(work: EnvironmentsWork, long: LongStreams): Promise<void> {
   const { session, reached } = work;
   if (work.stopped !== null) return;
   reached.leftOver = 'failed';
   const longKeys = new Set(long.map(({ environment, stream }) => streamKey(environment, stream)));
-  await inTurn(work, environments, (environment) => {
+  await inTurn(work, (environment) => {
     const isShort = (stream: Stream): boolean => !longKeys.has(streamKey(environment, stream));
     const late = lateIn(session, environment);
     const short = session.streams.filter((stream) => late.has(stream.name) && isShort(stream));
@@ -131,6 +128,7 @@ const FAILED: ReadonlySet<StreamSummary['status']> = new Set(['failed', 'denied'
 
 interface EnvironmentsWork {
   readonly session: SyncSession;
+  readonly environments: readonly ListedEnvironment[];
   readonly reached: RunProgress;
   readonly queue: PQueue;
   /** The tasks of the environments that are being synced. */
@@ -159,10 +157,9 @@ interface StreamTask {
  */
 async function inTurn(
   work: EnvironmentsWork,
-  environments: readonly ListedEnvironment[],
   runTask: (environment: ListedEnvironment) => Promise<void>,
 ): Promise<void> {
-  const remaining = environments.values();
+  const remaining = work.environments.values();
   let broken = false;
   const worker = async (): Promise<void> => {
     for (const environment of remaining) {
@@ -270,11 +267,7 @@ function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stre
 }
 
 /** Every run reports the held-back removals in its environments, also for streams that it does not reach (R14). */
-async function heldElsewhere(
-  session: SyncSession,
-  environments: readonly ListedEnvironment[],
-  { summaries }: RunProgress,
-): Promise<StreamSummary[]> {
+async function heldElsewhere({ session, environments, reached }: EnvironmentsWork): Promise<StreamSummary[]> {
   const { mirror, ports, context, catalogue } = session;
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
@@ -283,7 +276,7 @@ async function heldElsewhere(
   for (const environment of environments) {
     const holding = await mirror.state.streamsHoldingBack(environment.id);
     const isOther = (each: Stream): boolean =>
-      holding.includes(each.name) && !summaries.has(streamKey(environment, each));
+      holding.includes(each.name) && !reached.summaries.has(streamKey(environment, each));
     for (const stream of catalogue.filter(isOther)) {
       const { heldRemovals } = await mirror.destination(environment.id, context().run).outstanding(stream);
       if (heldRemovals > 0)
