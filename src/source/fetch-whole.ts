@@ -1,21 +1,16 @@
 import { SyncError } from '../core/errors.ts';
 import { addRefusal, isFailedTry, NO_REFUSALS, needsProbe, type RefusalState } from '../core/quota/refusals.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
-import {
-  type Classification,
-  classify,
-  exhausted,
-  type RequestDescription,
-  type RetriableFailure,
-  refusedAlone,
-} from './classify.ts';
+import { type Classification, classify, exhausted, type RetriableFailure, refusedAlone } from './classify.ts';
 import { type FetchRequest, noteTime, type SourceConnection, sendOnce } from './connection.ts';
 import { failureOfProbe, probeTarget, waitForService } from './probe.ts';
 import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 
-/** The tries of one request so far. */
-interface TryState {
+/** A request, and its tries so far. */
+interface TryState<T> {
+  readonly connection: SourceConnection;
+  readonly request: FetchRequest<T>;
   /** The number of tries that failed in earlier runs (R24). */
   readonly before: number;
   readonly failures: RetriableFailure[];
@@ -28,25 +23,26 @@ interface TryState {
  * refused, for at most `maxWaitMs` (R23), and an answered probe, after which the next refusal is a failed try (R9).
  */
 export async function fetchWhole<T>(connection: SourceConnection, request: FetchRequest<T>): Promise<T> {
-  const state: TryState = { before: request.failedTries ?? 0, failures: [], refusals: NO_REFUSALS };
+  const { failedTries: before = 0 } = request;
+  const state: TryState<T> = { connection, request, before, failures: [], refusals: NO_REFUSALS };
   try {
     for (;;) {
-      const verdict = await tryOnce(connection, request, state);
+      const verdict = await tryOnce(state);
       if (verdict?.kind === 'done') return verdict.value;
       if (verdict?.kind === 'failed') throw verdict.error;
-      if (verdict?.kind === 'retry') await afterFailure(connection, request, state, verdict.failure);
-      if (verdict?.kind === 'refused') afterRefusal(connection, request.description, state, verdict.atMs);
+      if (verdict?.kind === 'retry') await afterFailure(state, verdict.failure);
+      if (verdict?.kind === 'refused') afterRefusal(state, verdict.atMs);
     }
   } catch (error) {
-    throw withTries(error, connection, state);
+    throw withTries(error, state);
   }
 }
 
 /**
  * If the run's requests are used up between two tries of a page, the error tells the next run how many tries failed.
  */
-function withTries(error: unknown, { health }: SourceConnection, { before, failures }: TryState): unknown {
-  if (!isSpent(error) || failures.length === 0 || health.isDown) return error;
+function withTries<T>(error: unknown, { connection, before, failures }: TryState<T>): unknown {
+  if (!isSpent(error) || failures.length === 0 || connection.health.isDown) return error;
   const failedTries = failures.every(({ kind }) => kind === 'slow') ? before + failures.length : 0;
   return new SyncError(error.recovery, error.message, { cause: error, failedTries });
 }
@@ -56,11 +52,8 @@ function isSpent(error: unknown): error is SyncError {
 }
 
 /** Sends one request: its own, or a probe that shows what is refused. Null if the probe was answered or refused. */
-async function tryOnce<T>(
-  connection: SourceConnection,
-  request: FetchRequest<T>,
-  { failures, refusals }: TryState,
-): Promise<Classification<T> | null> {
+async function tryOnce<T>(state: TryState<T>): Promise<Classification<T> | null> {
+  const { connection, request, failures, refusals } = state;
   const { limiter } = connection;
   const { refused, retry, fresh } = PRIORITY;
   let probe: FetchRequest<unknown> | null = null;
@@ -105,34 +98,26 @@ function judgeProbe(
   return { kind: 'retry', failure: { ...failure, kind: 'broken', text: `a probe of another list: ${failure.text}` } };
 }
 
-function isUsedUp({ before, failures }: TryState, { retries }: SourceConnection['options']): boolean {
-  return before + failures.length > retries;
+function isUsedUp<T>({ connection, before, failures }: TryState<T>): boolean {
+  return before + failures.length > connection.options.retries;
 }
 
 /** Counts a refusal that is a failed try. The wait before the next try is that of the whole account. */
-function afterRefusal(
-  { limiter, options }: SourceConnection,
-  description: RequestDescription,
-  state: TryState,
-  atMs: number,
-): void {
+function afterRefusal<T>(state: TryState<T>, atMs: number): void {
+  const { limiter } = state.connection;
   if (isFailedTry(state.refusals, limiter.lastPassMs)) state.failures.push(refusedAlone());
   state.refusals = addRefusal(state.refusals, atMs, limiter.lastPassMs);
-  if (isUsedUp(state, options)) throw exhausted(state.failures, description, state.before);
+  if (isUsedUp(state)) throw exhausted(state.failures, state.request.description, state.before);
 }
 
-async function afterFailure<T>(
-  connection: SourceConnection,
-  { path, description }: FetchRequest<T>,
-  state: TryState,
-  failure: RetriableFailure,
-): Promise<void> {
+async function afterFailure<T>(state: TryState<T>, failure: RetriableFailure): Promise<void> {
+  const { connection, request, failures, before } = state;
   const { limiter, options } = connection;
-  const { failures, before } = state;
+  const { path, description } = request;
   failures.push(failure);
-  if (limiter.stopped !== null && !(isSpent(limiter.stopped) && isUsedUp(state, options))) throw limiter.stopped;
+  if (limiter.stopped !== null && !(isSpent(limiter.stopped) && isUsedUp(state))) throw limiter.stopped;
   const wasAway = limiter.stopped === null && (await waitForService(connection, path));
-  if (isUsedUp(state, options)) throw exhausted(failures, description, before);
+  if (isUsedUp(state)) throw exhausted(failures, description, before);
   if (wasAway) return;
   const delayMs = retryDelayMs({
     failures: failures.length,
