@@ -46,7 +46,7 @@ export function pageOutcome(input: PageInput, context: Context): PageOutcome {
     checkpoint: next,
     rejected: decoded.rejected,
   };
-  return { commit, late: lateRows(input, read, effect.changes ?? [], context) };
+  return { commit, late: lateRows(input, effect.changes ?? [], context) };
 }
 
 /** Ties are looked up at the end of the round (R10). */
@@ -71,10 +71,9 @@ function unreturnedIds({ checkpoint: { round }, decoded: { rows, rejected } }: P
 }
 
 /** The parents of returned rows that stay deleted because their tombstone is newer; they are looked up again (R13). */
-function stillDeleted(
-  { stream: { parent }, decoded: { rows } }: PageInput,
-  shownKeys: readonly (readonly string[])[],
-): readonly string[] {
+function stillDeleted(input: PageInput, shownKeys: readonly (readonly string[])[]): readonly string[] {
+  const { parent } = input.stream;
+  const { rows } = input.decoded;
   if (parent === undefined || shownKeys.length === rows.length) return [];
   const shown = new Set(shownKeys.map(joinKey));
   const parentIds = rows
@@ -84,10 +83,7 @@ function stillDeleted(
 }
 
 /** The keys of rows of the page that are deleted once it is written. */
-function deadKeys(
-  { stream, existing }: Pick<PageInput, 'stream' | 'existing'>,
-  changes: readonly RowChange[],
-): ReadonlySet<string> {
+function deadKeys({ stream, existing }: PageInput, changes: readonly RowChange[]): ReadonlySet<string> {
   const isDead = (row: Row): boolean => row['deleted_at'] !== null;
   const dead = new Set([...existing].filter(([, row]) => isDead(row)).map(([key]) => key));
   for (const { row } of changes) {
@@ -108,11 +104,8 @@ function effectOf(input: PageInput, read: Read, context: Context): PageEffect {
 }
 
 /** Rows of a feed stream: the newest wins (R10). */
-function mergeRows(
-  { stream, checkpoint, decoded, existing, markableStreams }: PageInput,
-  read: Read,
-  context: Context,
-): PageEffect {
+function mergeRows(input: PageInput, read: Read, context: Context): PageEffect {
+  const { stream, checkpoint, decoded, existing, markableStreams } = input;
   const floor = trustedUntilOf(read, context);
   const changes = new Map<string, RowChange>();
   const ties: (readonly string[])[] = [];
@@ -137,7 +130,7 @@ function mergeRows(
   );
   // A tombstone older than the row changes nothing and does not count as seeing the row. Nor does a row that its
   // tombstone beats: if it was rejected, it stays so until a lookup revives it or no longer returns it (R20).
-  const dead = deadKeys({ stream, existing }, list);
+  const dead = deadKeys(input, list);
   const shown = decoded.rows.filter(({ key, deletedAt }) =>
     deletedAt === null ? dead.size === 0 || !dead.has(joinKey(key)) : changes.has(joinKey(key)),
   );
@@ -148,7 +141,7 @@ function mergeRows(
     returnedKeys: shown.map((row) => row.key),
     // The tombstone may be older than the rejected version: a lookup by id decides (R20).
     ...(read.as === 'tombstones' ? { keepsRejected: true } : {}),
-    ...seen({ stream, checkpoint }, read, decoded),
+    ...seen(input, read, decoded),
   };
 }
 
@@ -167,18 +160,19 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
 }
 
 /** Snapshot and lineage rows are staged next to the table; history rows are written at once (R16, R17). */
-function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): PageEffect {
+function stageRows(input: PageInput, read: Read): PageEffect {
+  const { stream, decoded } = input;
   return {
     staged: { rows: decoded.rows, readNumber: read.number },
     ...(stream.historyTables === undefined ? {} : { archived: decoded.rows }),
     // A rejected row counts as seen, so the mirror keeps its version (R12).
-    ...seen({ stream, checkpoint }, read, { rows: [], rejected: decoded.rejected }, true),
+    ...seen(input, read, { rows: [], rejected: decoded.rejected }, true),
   };
 }
 
 /** The keys to record for the sweep, including those of rejected rows (R12). */
 function seen(
-  { stream, checkpoint }: Pick<PageInput, 'stream' | 'checkpoint'>,
+  { stream, checkpoint }: PageInput,
   read: Read,
   { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
   always = false,
@@ -250,14 +244,10 @@ function hasReturned({ rows, rejected }: DecodedPage): boolean {
 }
 
 /** How many changed live rows a scan found that the feeds should have returned: the overlap is too small (R2). */
-function lateRows(
-  { stream, checkpoint }: PageInput,
-  read: Read,
-  changes: readonly RowChange[],
-  { options }: Context,
-): number {
-  const { scannedAt, watermark } = checkpoint;
-  if (stream.method !== 'feed' || read.as !== 'scan' || scannedAt === null || watermark === null) return 0;
+function lateRows(input: PageInput, changes: readonly RowChange[], { options }: Context): number {
+  const { stream, checkpoint } = input;
+  const { scannedAt, watermark, round } = checkpoint;
+  if (stream.method !== 'feed' || round.read.as !== 'scan' || scannedAt === null || watermark === null) return 0;
   const until = addSeconds(watermark, -options.overlapSeconds);
   return changes.filter(
     ({ row, kind }) => kind === 'updated' && String(row['synced_at']) > scannedAt && String(row['synced_at']) < until,
