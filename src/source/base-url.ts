@@ -12,7 +12,8 @@ export interface BaseUrlRules {
  * @throws SyncError `usage`
  */
 export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string {
-  const url = parse(text);
+  const url = URL.parse(text.trim());
+  if (url === null) throw refuse('is not a URL: pass one like https://api.example.com');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refuse('must begin with https:// or http://');
   if (url.username !== '' || url.password !== '') throw refuse('must not contain a user name or a password');
   if (url.search !== '' || url.hash !== '') throw refuse('must not contain a query or a fragment (? or #)');
@@ -25,14 +26,6 @@ export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string 
 /** Whether a host, as `URL` spells it, is this machine. Names other than `localhost` may resolve to any machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
-}
-
-function parse(text: string): URL {
-  try {
-    return new URL(text.trim());
-  } catch {
-    throw refuse('is not a URL: pass one like https://api.example.com');
-  }
 }
 
 function withoutApiPath(path: string): string {

@@ -17,7 +17,13 @@ const GRACE_MS = 3000;
 export function createHttpSource(options: HttpSourceOptions): Source {
   const connection = connect(options);
   const { limiter } = connection;
-  const onSignal = () => stopSoon(connection);
+  const onSignal = () => {
+    limiter.stop(new SyncError('signal', 'Stopped by a signal: the next run carries on.'));
+    options.sleep(GRACE_MS, connection.closed.signal).then(
+      () => connection.inFlightAbort.abort(),
+      () => {},
+    );
+  };
   options.signal.addEventListener('abort', onSignal, { once: true });
   if (options.signal.aborted) onSignal();
   return {
@@ -55,12 +61,4 @@ function quotaOf({ limiter: { quota }, limit, windowSeconds }: SourceConnection)
   if (remaining === null) return null;
   const resetSeconds = Math.max(0, Math.ceil((resetAtMs - quotaNowMs(quota)) / 1000));
   return { limit, remaining, resetSeconds, windowSeconds };
-}
-
-function stopSoon({ limiter, options, inFlightAbort, closed }: SourceConnection): void {
-  limiter.stop(new SyncError('signal', 'Stopped by a signal: the next run carries on.'));
-  options.sleep(GRACE_MS, closed.signal).then(
-    () => inFlightAbort.abort(),
-    () => {},
-  );
 }
