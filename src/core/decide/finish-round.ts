@@ -21,13 +21,7 @@ export function checkpointAfterRound(
   const scan = round.mode === 'scan';
   const unavailable = hasNoHistories(stream, checkpoint);
   const watermark = unavailable ? checkpoint.watermark : watermarkAfter(checkpoint, context);
-  const waitingScan = scan
-    ? null
-    : withFeedProgress(
-        checkpoint.waitingScan,
-        { reads: round.reads, fedUntil: watermark, firstPageAt: at },
-        serverTime,
-      );
+  const waitingScan = waitingScanAfter(checkpoint, watermark, at, serverTime);
   // A scan that failed in an earlier run is still to be tried if these feeds began in an earlier run, too (R9).
   const isTried = waitingScan !== null || (!scan && (checkpoint.scanTriedInRun === run || round.run !== run));
   return {
@@ -79,14 +73,15 @@ function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context)
  * counts from the first page of either (R9, R12). By then, a later response may have shown that its own was dated too
  * late: a run hours later couldn't tell (R1).
  */
-function withFeedProgress(
-  scan: Round | null,
-  { firstPageAt, ...fed }: Pick<Round, 'reads' | 'firstPageAt'> & { readonly fedUntil: Instant | null },
+function waitingScanAfter(
+  { round, waitingScan }: RoundCheckpoint,
+  fedUntil: Instant | null,
+  fedAt: Instant | null,
   serverTime: Instant | null,
 ): Round | null {
-  return scan === null
-    ? null
-    : { ...scan, ...fed, firstPageAt: readAt({ at: scan.firstPageAt ?? firstPageAt }, serverTime) };
+  if (round.mode === 'scan' || waitingScan === null) return null;
+  const firstPageAt = readAt({ at: waitingScan.firstPageAt ?? fedAt }, serverTime);
+  return { ...waitingScan, reads: round.reads, fedUntil, firstPageAt };
 }
 
 /**

@@ -41,30 +41,22 @@ export function timetable(
   environments: readonly ListedEnvironment[],
   rules: ScheduleRules,
   starts: LastStarts,
-  clock: ScheduleClock,
+  { now, next }: ScheduleClock,
 ): ScheduledRun[] {
   return wantedOf(environments, rules.environments)
     .chosen.map((environment) => {
       const cron = rules.cron ?? environment.cron;
       const delaySeconds = rules.cron === null ? rules.delaySeconds : 0;
       const lastStart = starts.get(environment.id) ?? null;
-      return { environment, cron, due: cron === null ? null : dueAt({ cron, delaySeconds }, lastStart, clock) };
+      const tick = cron === null ? null : next(cron, addSeconds(lastStart ?? now, -delaySeconds));
+      if (tick === null) return { environment, cron, due: null };
+      return { environment, cron, due: lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds) };
     })
     .sort((a, b) => compare(a.due ?? NEVER, b.due ?? NEVER));
 }
 
 const NEVER: Instant = '9999';
 const ALWAYS: Instant = '0000';
-
-function dueAt(
-  { cron, delaySeconds }: { cron: string; delaySeconds: number },
-  lastStart: Instant | null,
-  { now, next }: ScheduleClock,
-): Instant | null {
-  const tick = next(cron, addSeconds(lastStart ?? now, -delaySeconds));
-  if (tick === null) return null;
-  return lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds);
-}
 
 /** Since when an environment is due, or when it will be. It stays due since then, however often that is computed. */
 export function dueSince(scheduled: Instant | null, before: Instant | null, now: Instant): Instant | null {
