@@ -11,15 +11,16 @@ export interface AlertText {
 
 /** Writes a message in words: what, since when, whose, what depends on it, and the probable cause. */
 export function messageText(message: AlertMessage, pageUrl: string | null): AlertText {
-  const { event, kind, facts, names, count, environment } = message;
+  const { event, kind, facts, names, count, environment, begun_at: begun, ended_at: ended } = message;
   const prefix = kind === 'sample' ? '' : { begin: '', remind: 'Still open: ', end: 'Ended: ' }[event];
   const more = count > 1 ? ` and ${count - 1} more` : '';
   const where = environment === null ? '' : ` (${environment.name})`;
   const title = `${prefix}${headline(message)}${more}${where}`;
   const listed = count > 1 ? [`Affected: ${names.join(', ')}${count > names.length ? ', …' : ''}`] : [];
+  const times = [`Since: ${shown(facts.since ?? begun)}`, ...(ended === null ? [] : [`Ended: ${shown(ended)}`])];
   return {
     title,
-    lines: [...listed, ...details(facts), ...closing(message), ...impactLines(message), ...times(message)],
+    lines: [...listed, ...details(facts), ...closing(message), ...impactLines(message), ...times],
     link: linkOf(message, pageUrl),
   };
 }
@@ -87,10 +88,6 @@ function impactLines({ impact }: AlertMessage): string[] {
     `Downstream: ${count}${isCut ? ' or more' : ''} ${count === 1 ? 'asset' : 'assets'}`,
     ...(dashboards === 0 ? [] : [`Dashboards: ${names}${dashboards > impact.dashboards.length ? ', …' : ''}`]),
   ];
-}
-
-function times({ facts, begun_at: begun, ended_at: ended }: AlertMessage): string[] {
-  return [`Since: ${shown(facts.since ?? begun)}`, ...(ended === null ? [] : [`Ended: ${shown(ended)}`])];
 }
 
 function shown(instant: string): string {
