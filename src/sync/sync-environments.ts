@@ -86,7 +86,7 @@ function lateIn({ late }: SyncSession, { id }: ListedEnvironment): ReadonlySet<S
   return new Set(late.get(id)?.keys());
 }
 
-type LongStreams = ReturnType<typeof longStreams<ListedEnvironment, Stream>>;
+type LongStreams = ReturnType<typeof longStreams>;
 
 /** Reads the late streams and their dependents, the long lists last (R6). */
 async function syncLate(work: EnvironmentsWork, long: LongStreams): Promise<void> {

@@ -1,6 +1,7 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../context.ts';
 import type { Stream, StreamName } from '../stream.ts';
 import { type Instant, secondsBetween } from '../time/instant.ts';
+import type { ListedEnvironment } from './environments.ts';
 
 /**
  * What a run left undone when it ran out of requests or quota (R6):
@@ -58,13 +59,13 @@ export interface LastVisit {
  * the last run did less than in another one, as if it had stopped there, then the one that was read least recently.
  * Otherwise runs that are too short for all, and continue no cycle, would always read the same ones (R6).
  */
-export function inReadingOrder<E extends { readonly id: string }>(
-  environments: readonly E[],
+export function inReadingOrder(
+  environments: readonly ListedEnvironment[],
   { cycle, lastVisits }: { readonly cycle: number; readonly lastVisits: ReadonlyMap<string, LastVisit> },
-): E[] {
+): ListedEnvironment[] {
   const most = new Map<number, number>();
   for (const { run, streams } of lastVisits.values()) most.set(run, Math.max(streams, most.get(run) ?? 0));
-  const rankOf = ({ id }: E): number => {
+  const rankOf = ({ id }: ListedEnvironment): number => {
     const { run, streams } = lastVisits.get(id) ?? { run: 0, streams: 0 };
     if (run >= cycle) return -1;
     return streams < (most.get(run) ?? 0) ? 0 : run;
@@ -121,11 +122,11 @@ export function lateByEnvironment(
 }
 
 /** The long lists, least recently tried first. They are read one by one, so one of them gets all requests (R6). */
-export function longStreams<E extends { readonly id: string }, S extends Pick<Stream, 'name'>>(
-  environments: readonly E[],
-  streams: readonly S[],
+export function longStreams(
+  environments: readonly ListedEnvironment[],
+  streams: readonly Stream[],
   lateIn: LateStreams,
-): { readonly environment: E; readonly stream: S; readonly late: LateStream }[] {
+): { readonly environment: ListedEnvironment; readonly stream: Stream; readonly late: LateStream }[] {
   return environments
     .flatMap((environment) =>
       streams.flatMap((stream) => {
@@ -137,10 +138,7 @@ export function longStreams<E extends { readonly id: string }, S extends Pick<St
 }
 
 /** The streams of `late` and their dependents, in catalogue order: reading `late` may mark rows for them (R9). */
-export function withDependents<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
-  streams: readonly S[],
-  late: ReadonlySet<StreamName>,
-): S[] {
+export function withDependents(streams: readonly Stream[], late: ReadonlySet<StreamName>): Stream[] {
   const reached = new Set(late);
   return streams.filter(({ name, dependencies }) => {
     if (dependencies.some((each) => reached.has(each))) reached.add(name);
