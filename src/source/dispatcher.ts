@@ -11,7 +11,6 @@ import { NO_PROXIES, type ProxySettings } from './proxies.ts';
 // fetch, caches, mocks and WebSocket.
 Object.assign(Dispatcher.prototype, { request, connect });
 
-/** How connections are made. */
 export interface NetworkOptions {
   /** None by default. */
   readonly proxies?: ProxySettings;

@@ -57,7 +57,6 @@ async function countTables(tables: StreamContext): Promise<{ shown: number; diff
   }
 }
 
-/** Compares the ids of the tables of one group, or of all tables. */
 async function compareIds(
   tables: StreamContext,
   group: TableFilter,

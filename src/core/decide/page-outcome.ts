@@ -94,7 +94,6 @@ function deadKeys({ stream, existing }: PageInput, changes: readonly RowChange[]
   return dead;
 }
 
-/** What the rows of a page change, by the kind of the stream. */
 function effectOf(input: PageInput, read: Read, context: Context): PageEffect {
   const { stream, decoded } = input;
   if (stream.method === 'feed') return mergeRows(input, read, context);

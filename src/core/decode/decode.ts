@@ -36,7 +36,6 @@ export interface DecodedPage {
 
 type ListItem = Readonly<Record<string, unknown>>;
 
-/** How the items of a page were read. */
 export interface DecodeContext {
   /** Whether every item must be a tombstone, with `deleted_at`. */
   readonly tombstones?: boolean;
@@ -101,7 +100,6 @@ export function joinKey(key: readonly string[]): string {
   return key.length === 1 && id !== undefined ? id : JSON.stringify(key);
 }
 
-/** The parts of a stream that decoding needs. */
 export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'> &
   Partial<Pick<Stream, 'table' | 'historyTables'>>;
 

@@ -212,7 +212,6 @@ interface MarkHeldCommit {
   readonly checkpoint: Checkpoint;
 }
 
-/** Keys that a read returned. */
 export interface SeenKeys {
   readonly keys: readonly (readonly string[])[];
   readonly readNumber: number;
@@ -224,7 +223,6 @@ export interface RowCounts {
   readonly rejected: number;
 }
 
-/** The result of a commit. */
 export interface CommitResult {
   readonly counts: RowCounts;
   /** The checkpoint as stored now: a stream that was marked by this commit or in the meantime is not finished (R9). */
@@ -233,7 +231,6 @@ export interface CommitResult {
   readonly isHeld: boolean;
 }
 
-/** What remains outstanding from one run to the next. */
 export interface OutstandingCounts {
   /** How many removals are held back (R14). */
   readonly heldRemovals: number;

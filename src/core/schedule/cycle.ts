@@ -73,7 +73,6 @@ export function inReadingOrder(
   return environments.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 
-/** How a stream ended when it was last tried. */
 export interface LastAttempt {
   readonly stream: StreamName;
   readonly run: number;
@@ -99,7 +98,6 @@ function lateStreams(attempts: readonly LastAttempt[]): [StreamName, LateStream]
     .map(({ stream, run, status, pages }) => [stream, { run, isLong: status === 'failed' && pages > 0 }]);
 }
 
-/** The late streams by environment. */
 export type LateStreams = ReadonlyMap<string, ReadonlyMap<StreamName, LateStream>>;
 
 /**

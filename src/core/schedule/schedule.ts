@@ -16,7 +16,6 @@ export interface ScheduleRules {
   readonly together: boolean;
 }
 
-/** An environment and when its next run is due. */
 export interface ScheduledRun {
   readonly environment: ListedEnvironment;
   readonly cron: string | null;
