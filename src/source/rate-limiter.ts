@@ -59,6 +59,12 @@ export interface LimitedRequest<V> {
 /** Every request to the account passes through here. It enforces the quota (R23), `maxRequests` and the stop. */
 export class RateLimiter {
   readonly quota: QuotaClient;
+  /** How many requests have been sent. */
+  requests = 0;
+  /** Why no more requests may start; null while they may. */
+  stopped: SyncError | null = null;
+  /** When the last request was sent that was not refused (429); null if there is none. */
+  lastPassMs: number | null = null;
   readonly #options: RateLimiterOptions;
   readonly #health: ServiceHealth;
   readonly #queue = new PQueue({ concurrency: 1, autoStart: false });
@@ -77,9 +83,6 @@ export class RateLimiter {
   #crowded: { readonly sinceMs: number; checks: number } | null = null;
   /** Ends the wait for other processes' requests. */
   #wake = new AbortController();
-  #requests = 0;
-  #stopped: SyncError | null = null;
-  #lastPassMs: number | null = null;
 
   constructor(options: RateLimiterOptions, health: ServiceHealth) {
     const { clock, maxWaitMs, timeoutMs } = options;
@@ -90,20 +93,6 @@ export class RateLimiter {
     this.#stopIfSpent();
   }
 
-  get requests(): number {
-    return this.#requests;
-  }
-
-  /** Why no more requests may start; null while they may. */
-  get stopped(): SyncError | null {
-    return this.#stopped;
-  }
-
-  /** When the last request was sent that was not refused (429); null if there is none. */
-  get lastPassMs(): number | null {
-    return this.#lastPassMs;
-  }
-
   /**
    * Sends the request when its turn comes. After a stop it throws; a request in flight still returns its outcome. The
    * loop ends: each turn sends, throws, or waits for the end of an outage, which ends or stops the limiter (R24).
@@ -111,12 +100,12 @@ export class RateLimiter {
    */
   async send<V>(request: LimitedRequest<V>, priority: RequestPriority): Promise<V> {
     for (;;) {
-      if (this.#stopped !== null) throw this.#stopped;
+      if (this.stopped !== null) throw this.stopped;
       const isBlocked = () => this.#health.isDown && priority !== PRIORITY.probe;
       const turn = this.#queue.add(async () => (isBlocked() ? BLOCKED : this.#sendCounted(request)), { priority });
       this.#dispatch();
       const verdict = await turn.catch((error: unknown) => {
-        throw this.#stopped ?? error;
+        throw this.stopped ?? error;
       });
       if (verdict !== BLOCKED) return verdict;
       this.#dispatch();
@@ -129,15 +118,15 @@ export class RateLimiter {
    * @throws like `send`
    */
   async backOff(delayMs: number, about: string): Promise<void> {
-    if (this.#stopped !== null) throw this.#stopped;
+    if (this.stopped !== null) throw this.stopped;
     await this.#pause(delayMs, 'retry', about).catch((error: unknown) => {
-      throw this.#stopped ?? error;
+      throw this.stopped ?? error;
     });
   }
 
   /** Prevents further requests: waiting calls fail with `reason`. A later stop replaces the reason. */
   stop(reason: SyncError): void {
-    this.#stopped = reason;
+    this.stopped = reason;
     this.#queue.clear();
     this.#halt.abort();
     this.#health.release();
@@ -155,14 +144,14 @@ export class RateLimiter {
     const permit = this.#permits.pop();
     if (permit === undefined) throw new Error('A request was started without a permit');
     const sentMs = this.#options.clock.nowMs();
-    this.#requests++;
+    this.requests++;
     this.#stopIfSpent();
     const sending = send();
     this.#inFlight.add(sending);
     const outcome = await sending;
     this.#inFlight.delete(sending);
     this.#report(settleRequest(this.quota, permit, outcome));
-    if (hasPassed(outcome)) this.#lastPassMs = Math.max(sentMs, this.#lastPassMs ?? sentMs);
+    if (hasPassed(outcome)) this.lastPassMs = Math.max(sentMs, this.lastPassMs ?? sentMs);
     this.#resizeQueue();
     return judge(outcome);
   }
@@ -195,7 +184,7 @@ export class RateLimiter {
 
   /** @returns whether there may be more to start */
   async #startNext(): Promise<boolean> {
-    if (this.#stopped !== null || this.#queue.size === 0) return this.#returnUnused();
+    if (this.stopped !== null || this.#queue.size === 0) return this.#returnUnused();
     if (this.#permits.length > 0 || this.#inFlight.size >= this.#options.concurrency) return false;
     this.#wake = new AbortController();
     const permit = await requestPermit(this.quota);
@@ -215,7 +204,7 @@ export class RateLimiter {
 
   async #waitForQuota({ delayMs, reason }: { delayMs: number; reason: Pause['reason'] }): Promise<boolean> {
     const { clock, maxWaitMs } = this.#options;
-    if (this.#stopped !== null) return true;
+    if (this.stopped !== null) return true;
     if (waitsTooLong(windowOf(this.quota), quotaNowMs(this.quota), maxWaitMs)) {
       this.stop(quotaUsedUp(delayMs, clock.utcMs()));
       return true;
@@ -229,7 +218,7 @@ export class RateLimiter {
    * for them longer than `maxWaitMs`. When a request of this source ends, that triggers the next check.
    */
   async #waitForOthers({ others, untilMs }: Extract<QuotaPermit, { kind: 'full' }>): Promise<boolean> {
-    if (others === 0 || this.#stopped !== null) return false;
+    if (others === 0 || this.stopped !== null) return false;
     const { clock, maxWaitMs, random, sleep, onEvent } = this.#options;
     this.#crowded ??= { sinceMs: clock.nowMs(), checks: 0 };
     const leftMs = Math.max(0, untilMs - quotaNowMs(this.quota));
@@ -266,7 +255,7 @@ export class RateLimiter {
 
   #stopIfSpent(): void {
     const { maxRequests } = this.#options;
-    if (maxRequests === null || this.#requests < maxRequests) return;
+    if (maxRequests === null || this.requests < maxRequests) return;
     this.stop(new SyncError('budget', `Stopped at ${maxRequests} requests (--max-requests): the next run carries on.`));
   }
 }

@@ -2,15 +2,11 @@ import { isServiceDown, listFailed, NO_OUTAGE, type OutageState, probeFailed } f
 
 /** What all requests of a source together know of the service's health (R24). */
 export class ServiceHealth {
-  #outage = NO_OUTAGE;
+  outage: OutageState = NO_OUTAGE;
   #recovery: PromiseWithResolvers<void> | null = null;
 
-  get outage(): OutageState {
-    return this.#outage;
-  }
-
   get isDown(): boolean {
-    return isServiceDown(this.#outage);
+    return isServiceDown(this.outage);
   }
 
   /** Resolves when the outage is over or the source stops; null unless a request is probing the service. */
@@ -26,16 +22,16 @@ export class ServiceHealth {
 
   /** Records that the list at this path failed. If several lists fail, there is an outage. */
   noteFailure(path: readonly string[]): void {
-    this.#outage = listFailed(this.#outage, path);
+    this.outage = listFailed(this.outage, path);
   }
 
   noteFailedProbe(path: readonly string[]): void {
-    this.#outage = probeFailed(listFailed(this.#outage, path));
+    this.outage = probeFailed(listFailed(this.outage, path));
   }
 
   /** Records that the service responded, which ends an outage. */
   noteAnswer(): void {
-    this.#outage = NO_OUTAGE;
+    this.outage = NO_OUTAGE;
     this.release();
   }
 
