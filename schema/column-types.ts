@@ -42,15 +42,9 @@ export const flag = columnOf<number>('flag', 'integer');
 /** JSON text as the source sent it. It is compared by value; the order of members does not count (R21). */
 export const json = columnOf<string>('json', 'text');
 
-export const BUILDERS: Readonly<Record<ColumnKind, (description: string) => DescribedBuilder>> = {
-  text,
-  integer,
-  real,
-  time,
-  day,
-  flag,
-  json,
-};
+type BuilderOf = (description: string) => DescribedBuilder;
+
+export const BUILDERS: Readonly<Record<ColumnKind, BuilderOf>> = { text, integer, real, time, day, flag, json };
 
 export function kindOf(column: Column): ColumnKind {
   const { fieldConfig } = column['config'] as { fieldConfig?: { kind: ColumnKind } };

@@ -62,12 +62,9 @@ export function sameColumns<Relation extends TableOrView, Name extends keyof Rel
   relation: Relation,
   ...names: Name[]
 ): Record<Name, DescribedBuilder> {
-  const known = new Map(descriptionOf(relation).columns.map((column) => [column.name, column]));
-  const built = names.map((name) => {
-    const column = known.get(name);
-    if (column === undefined) throw new Error(`no column ${name}`);
-    return [name, BUILDERS[column.kind](column.description)] as const;
-  });
+  const { columns } = descriptionOf(relation);
+  const same = names.map((name) => columns.find((column) => column.name === name) as DescribedColumn);
+  const built = same.map(({ name, kind, description }) => [name, BUILDERS[kind](description)]);
   return Object.fromEntries(built) as Record<Name, DescribedBuilder>;
 }
 

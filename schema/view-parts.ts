@@ -1,6 +1,6 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { integer, text } from './column-types.ts';
-import { assetId, envId, testId } from './common-columns.ts';
+import { assetId, testId } from './common-columns.ts';
 import { FAILING } from './data-tests.ts';
 import type { ViewDialect } from './view-dialect.ts';
 
@@ -14,9 +14,6 @@ import type { ViewDialect } from './view-dialect.ts';
  * - Every column has a type in SQLite's catalog, where BI tools look for it; computed columns get it from the dialect's
  *   `text` and its siblings.
  */
-
-/** The first columns of every view. */
-export const environment = () => ({ env_id: envId(), env_name: text('the name of the environment') });
 
 export const namedAsset = () => ({
   asset_id: assetId(),
@@ -64,19 +61,18 @@ export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.
 
 export const failing = sql.raw(FAILING);
 
-/** Joins the owners `o` of the test that a row of `from` refers to: the test's own or, without any, its asset's. */
-export const joinOwnersOfTest = (dialect: ViewDialect, from: string) => joinOwners(dialect, from, sql``, sql``);
-
-/** The same for few rows. */
-export const joinOwnersPerRow = (dialect: ViewDialect, from: string) => {
-  const { lateral, condition } = dialect.perRow;
-  return joinOwners(dialect, from, lateral, condition(sql.raw(`t.env_id = ${from}.env_id AND t.id = ${from}.test_id`)));
-};
-
-const joinOwners = ({ label, joinElements, listOr }: ViewDialect, from: string, lateral: SQL, condition: SQL) =>
-  sql`LEFT JOIN${lateral} (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS owner
+/**
+ * Joins the owners `o` of the test that a row of `from` refers to: the test's own or, without any, its asset's. For few
+ * rows, they are looked up row by row.
+ */
+export const joinOwnersOfTest = (dialect: ViewDialect, from: string, hasFewRows = false) => {
+  const { label, joinElements, listOr, perRow } = dialect;
+  const { lateral, condition } = hasFewRows ? perRow : { lateral: sql``, condition: () => sql`` };
+  const ofRow = condition(sql.raw(`t.env_id = ${from}.env_id AND t.id = ${from}.test_id`));
+  return sql`LEFT JOIN${lateral} (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS owner
     FROM tests t ${joinAsset('t')} ${joinElements(listOr('t.owners', 'a.owners'))}
-    WHERE ${label} IS NOT NULL${condition}) o ON o.env_id = ${sql.raw(from)}.env_id AND o.test_id = ${sql.raw(from)}.test_id`;
+    WHERE ${label} IS NOT NULL${ofRow}) o ON o.env_id = ${sql.raw(from)}.env_id AND o.test_id = ${sql.raw(from)}.test_id`;
+};
 
 /** All scores `h` ever seen of assets `a` that are not deleted. */
 export const fromHealthHistory = sql`FROM asset_health_score_history h ${joinEnvironment('h')} ${joinAsset('h')}

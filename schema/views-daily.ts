@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { day, integer, real, text } from './column-types.ts';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
-import { environment, joinEnvironment, joinOwnersOfTest, joinOwnersPerRow } from './view-parts.ts';
+import { joinEnvironment, joinOwnersOfTest } from './view-parts.ts';
 
 /*
  * Runs per environment and UTC day: all runs that the mirror has seen, even of tests deleted since, and the pass rate
@@ -16,13 +16,9 @@ const counted = (d: ViewDialect, statuses: SQL) =>
 /** The daily numbers of the runs `x` by the columns of `by`. Runs are first counted by status: that reads an index. */
 const daily = (d: ViewDialect, by: Readonly<Record<string, SQL>>, join: SQL) => {
   const named = sql.join(Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `));
-  const groups = (env: string) => sql.raw([env, ...Object.keys(by), 'day'].join(', '));
-  const own = (of: string) =>
-    sql.raw(
-      Object.keys(by)
-        .map((name) => `${of}${name}, `)
-        .join(''),
-    );
+  const names = Object.keys(by);
+  const groups = (env: string) => sql.raw([env, ...names, 'day'].join(', '));
+  const own = (of: string) => sql.raw(names.map((name) => `${of}${name}, `).join(''));
   return sql`SELECT d.env_id, v.name AS env_name, ${own('d.')}d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
   d.error_count, d.other_count,
   ${d.real(d.share(sql`d.pass_count`, sql`NULLIF(d.run_count - d.other_count, 0)`))} AS pass_rate
@@ -56,10 +52,7 @@ const numbers = () => ({
 export const testRunsDaily = view('test_runs_daily', {
   description: 'A row per environment and day, over all runs that the mirror has seen, since the last pruning.',
   key: ['env_id', 'day'],
-  columns: {
-    ...environment(),
-    ...numbers(),
-  },
+  columns: numbers(),
   select: (d) => daily(d, {}, sql``),
 });
 
@@ -68,7 +61,6 @@ const joinTest = sql`LEFT JOIN tests t ON t.env_id = x.env_id AND t.id = x.test_
 export const testRunsDailyByTestType = view('test_runs_daily_by_test_type', {
   description: 'A row per environment, type of test and day.',
   columns: {
-    ...environment(),
     test_type: text('the type of the test, such as `not_null`; NULL if the mirror does not have the test'),
     ...numbers(),
   },
@@ -78,7 +70,6 @@ export const testRunsDailyByTestType = view('test_runs_daily_by_test_type', {
 export const testRunsDailyBySchema = view('test_runs_daily_by_schema', {
   description: 'A row per environment, schema of the tested asset and day.',
   columns: {
-    ...environment(),
     db_name: text('the database of the tested asset'),
     schema_name: text('its schema; NULL if the mirror does not know it'),
     ...numbers(),
@@ -94,21 +85,13 @@ export const testRunsDailyBySchema = view('test_runs_daily_by_schema', {
 export const testRunsDailyByOwner = view('test_runs_daily_by_owner', {
   description:
     'A row per environment, owner and day. A run counts once for each owner of its test or, if the test has none, of its asset.',
-  columns: {
-    ...environment(),
-    owner: text('one owner; NULL for runs without an owner'),
-    ...numbers(),
-  },
+  columns: { owner: text('one owner; NULL for runs without an owner'), ...numbers() },
   select: (d) => daily(d, { owner: sql`o.owner` }, joinOwnersOfTest(d, 'x')),
 });
 
 export const testRunsDailyByTag = view('test_runs_daily_by_tag', {
   description: 'A row per environment, tag and day. A run counts once for each tag of its test.',
-  columns: {
-    ...environment(),
-    tag: text('one tag; NULL for runs of tests without a tag'),
-    ...numbers(),
-  },
+  columns: { tag: text('one tag; NULL for runs of tests without a tag'), ...numbers() },
   select: (d) =>
     daily(
       d,
@@ -122,7 +105,6 @@ export const testIncidentsByOwner = view('test_incidents_by_owner', {
   description:
     'A row per environment and owner. An incident counts once for each owner of its test or, if the test has none, of its asset.',
   columns: {
-    ...environment(),
     owner: text('one owner; NULL for incidents without an owner'),
     incident_count: integer('number of incidents'),
     open_count: integer('of these, incidents that are not resolved'),
@@ -133,6 +115,6 @@ export const testIncidentsByOwner = view('test_incidents_by_owner', {
   ${d.integer(d.countIf(sql`i.resolved_at IS NULL`))} AS open_count,
   ${d.integer(sql`count(i.resolved_at)`)} AS resolved_count,
   ${d.real(sql`avg(i.hours_to_resolve)`)} AS mean_hours_to_resolve
-FROM test_incidents i ${joinOwnersPerRow(d, 'i')}
+FROM test_incidents i ${joinOwnersOfTest(d, 'i', true)}
 GROUP BY i.env_id, o.owner${d.alsoBy('i.env_name')}`,
 });

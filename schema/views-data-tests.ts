@@ -7,7 +7,6 @@ import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
 import {
   coverage,
-  environment,
   failing,
   fromLiveAssets,
   joinEnvironment,
@@ -22,7 +21,6 @@ export const liveTests = view('live_tests', {
   description: 'A row per live test, disabled ones too.',
   key: ['env_id', 'id'],
   columns: {
-    ...environment(),
     ...sameColumns(tests, 'id', 'name', 'test_type', 'definition_type', 'source_type', 'severity', 'disabled'),
     ...namedAsset(),
     ...sameColumns(tests, 'column_name'),
@@ -40,7 +38,6 @@ WHERE t.deleted_at IS NULL`,
 });
 
 const testStatusColumns = () => ({
-  ...environment(),
   ...namedTest(),
   ...sameColumns(tests, 'test_type', 'severity'),
   ...sameColumns(testExecutions, 'sub_test_unique_id', 'sub_type'),
@@ -68,10 +65,7 @@ WHERE t.deleted_at IS NULL AND ${d.enabled}`,
 
 export const failingTests = view('failing_tests', {
   description: 'The rows of `test_status` whose latest result is `WARN`, `FAIL` or `ERROR`.',
-  columns: {
-    ...testStatusColumns(),
-    status: text('the latest result: `WARN`, `FAIL` or `ERROR`'),
-  },
+  columns: { ...testStatusColumns(), status: text('the latest result: `WARN`, `FAIL` or `ERROR`') },
   select: () => sql`SELECT * FROM test_status WHERE status IN ${failing}`,
 });
 
@@ -92,12 +86,7 @@ export const coverageCounts = (d: ViewDialect) => sql`${d.integer(sql`(SELECT co
 export const testCoverage = view('test_coverage', {
   description: 'A row per live table: what of it is tested.',
   key: ['env_id', 'asset_id'],
-  columns: {
-    ...environment(),
-    ...namedAsset(),
-    ...sameColumns(assets, 'db_name', 'schema_name', 'table_name'),
-    ...coverage(),
-  },
+  columns: { ...namedAsset(), ...sameColumns(assets, 'db_name', 'schema_name', 'table_name'), ...coverage() },
   select: (
     d,
   ) => sql`SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name,
@@ -116,12 +105,7 @@ WHERE t.deleted_at IS NULL AND ${d.label} IS NOT NULL`;
 export const testOwners = view('test_owners', {
   description: 'A row per live test and owner. A test without an owner has none.',
   key: ['env_id', 'test_id', 'owner'],
-  columns: {
-    ...environment(),
-    ...namedTest(),
-    ...namedAsset(),
-    owner: text('one owner'),
-  },
+  columns: { ...namedTest(), ...namedAsset(), owner: text('one owner') },
   select: (d) => testElements(d, 't.owners', 'owner'),
 });
 
@@ -129,12 +113,7 @@ export const testOwners = view('test_owners', {
 export const testTags = view('test_tags', {
   description: 'A row per live test and tag.',
   key: ['env_id', 'test_id', 'tag'],
-  columns: {
-    ...environment(),
-    ...namedTest(),
-    ...namedAsset(),
-    tag: text('one tag'),
-  },
+  columns: { ...namedTest(), ...namedAsset(), tag: text('one tag') },
   select: (d) => testElements(d, 't.tags', 'tag'),
 });
 
@@ -159,7 +138,6 @@ export const testIncidents = view('test_incidents', {
   description:
     'A row per stretch of consecutive `WARN`, `FAIL` or `ERROR` runs of a sub-test. Other statuses than these and `PASS` neither end a stretch nor belong to it.',
   columns: {
-    ...environment(),
     ...namedTest(),
     test_disabled: flag('1 if the test is disabled'),
     ...namedAsset(),

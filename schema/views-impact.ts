@@ -7,7 +7,6 @@ import type { ViewDialect } from './view-dialect.ts';
 import {
   assetKind,
   coverage,
-  environment,
   fromLiveAssets,
   joinEnvironment,
   kind,
@@ -25,7 +24,6 @@ export const failingTestImpact = view('failing_test_impact', {
   description:
     'A row per row of `failing_tests` and asset downstream of the asset that the test is about. A failing test with nothing downstream has none.',
   columns: {
-    ...environment(),
     ...namedTest(),
     ...sameColumns(failingTests, 'test_type', 'severity', 'sub_test_unique_id', 'column_name', 'status', 'start_time'),
     ...namedAsset(),
@@ -59,7 +57,6 @@ export const coverageByImpact = view('coverage_by_impact', {
     'With very many edges, select the tables with the largest `direct_downstream_count` first, and count for these.',
   key: ['env_id', 'asset_id'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     ...sameColumns(assets, 'db_name', 'schema_name', 'table_name'),
     owners: ownerList(),
@@ -89,7 +86,6 @@ export const staleAssets = view('stale_assets', {
     'A row per live asset whose platform updated it last more than 30 days before the time up to which assets are mirrored. An asset without `updated_at` is not shown.',
   key: ['env_id', 'asset_id'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     kind: assetKind(),
     ...sameColumns(assets, 'db_name', 'schema_name'),

@@ -8,7 +8,6 @@ import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
 import {
   assetKind,
-  environment,
   fromLiveAssets,
   joinAsset,
   joinEnvironment,
@@ -25,7 +24,6 @@ export const environmentFreshness = view('environment_freshness', {
     'Histories, streams that were never live, and streams that no run has begun do not count.',
   key: ['env_id'],
   columns: {
-    ...environment(),
     complete_at: time(
       'changes up to this server time are in the mirror, in every stream; NULL while a stream was never read to its end',
     ),
@@ -55,7 +53,6 @@ export const liveAssets = view('live_assets', {
   description: 'A row per live asset.',
   key: ['env_id', 'id'],
   columns: {
-    ...environment(),
     ...sameColumns(assets, 'id', 'name'),
     kind: assetKind(),
     ...sameColumns(assets, 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'),
@@ -72,7 +69,6 @@ export const liveTables = view('live_tables', {
   description: 'A row per live asset of kind `table`.',
   key: ['env_id', 'id'],
   columns: {
-    ...environment(),
     ...sameColumns(assets, 'id', 'name', 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name'),
     ...sameColumns(assets, 'materialization'),
     ...assetEndColumns(),
@@ -87,7 +83,6 @@ export const liveBiAssets = view('live_bi_assets', {
   description: 'A row per live asset of kind `bi`.',
   key: ['env_id', 'id'],
   columns: {
-    ...environment(),
     ...sameColumns(assets, 'id', 'name', 'source_type', 'bi_platform', 'bi_type', 'url'),
     ...assetEndColumns(),
   },
@@ -100,7 +95,6 @@ export const liveColumns = view('live_columns', {
   description: 'A row per live column.',
   key: ['env_id', 'id'],
   columns: {
-    ...environment(),
     ...sameColumns(columns, 'id'),
     ...namedAsset(),
     ...sameColumns(columns, 'name', 'data_type', 'synced_at', 'mirrored_at'),
@@ -121,12 +115,7 @@ WHERE a.deleted_at IS NULL AND ${d.label} IS NOT NULL`;
 export const assetTags = view('asset_tags', {
   description: 'A row per live asset and tag.',
   key: ['env_id', 'asset_id', 'tag'],
-  columns: {
-    ...environment(),
-    ...namedAsset(),
-    kind: assetKind(),
-    tag: text('one tag'),
-  },
+  columns: { ...namedAsset(), kind: assetKind(), tag: text('one tag') },
   select: (d) => assetElements(d, 'a.tags', 'tag'),
 });
 
@@ -135,7 +124,6 @@ export const assetOwners = view('asset_owners', {
   description: 'A row per live asset and owner.',
   key: ['env_id', 'asset_id', 'owner'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     kind: assetKind(),
     owner: text('one owner: the text, or the name, email or id of an object'),
@@ -154,7 +142,6 @@ export const assetHealth = view('asset_health', {
   description: 'A row per scored live asset.',
   key: ['env_id', 'asset_id'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     total: real('the total score, 0 to 1'),
     completeness: dimensionScore('completeness'),
@@ -178,7 +165,6 @@ export const healthDaily = view('health_daily', {
   description: 'A row per asset, dimension and day.',
   key: ['env_id', 'asset_id', 'dimension', 'day'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     dimension: dimensionOrTotal(),
     day: day('the UTC day'),
@@ -208,7 +194,6 @@ export const lineageUpstream = view('lineage_upstream', {
   description: 'A row per asset and ancestor. An asset is not its own ancestor.',
   key: ['env_id', 'asset_id', 'upstream_asset_id'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     upstream_asset_id: text('an ancestor'),
     upstream_name: text('its name; NULL if the mirror has no such asset'),
@@ -222,7 +207,6 @@ export const lineageDownstream = view('lineage_downstream', {
   description: 'A row per asset and descendant. An asset is not its own descendant.',
   key: ['env_id', 'asset_id', 'downstream_asset_id'],
   columns: {
-    ...environment(),
     ...namedAsset(),
     downstream_asset_id: text('a descendant'),
     downstream_name: text('its name; NULL if the mirror has no such asset'),
