@@ -1,14 +1,9 @@
 import type { AlertMoment } from '../../../state/alerts/read-conditions.ts';
-import { updateAlerts } from '../../../state/alerts/update-alerts.ts';
+import type { AlertTrigger } from '../../../state/alerts/update-alerts.ts';
 import type { AlertKind, AlertRule } from '../../core/alerts/alert.ts';
 import type { Commit } from '../../core/ports/destination.ts';
-import type { Stream, StreamName } from '../../core/stream.ts';
+import type { StreamName } from '../../core/stream.ts';
 import { type CommitScope, rows, type SqlStatements } from './statements.ts';
-
-interface AlertedCommit {
-  readonly commit: Commit;
-  readonly alertRules: readonly AlertRule[];
-}
 
 /** The types of columns before a commit, by id. */
 type ColumnTypes = ReadonlyMap<string, unknown>;
@@ -16,11 +11,11 @@ type ColumnTypes = ReadonlyMap<string, unknown>;
 /** The types of the columns that a commit changes, before it changes them. */
 export function* readColumnTypes(
   scope: CommitScope,
-  stream: Stream,
-  { commit, alertRules }: AlertedCommit,
+  commit: Commit,
+  alertRules: readonly AlertRule[],
 ): SqlStatements<ColumnTypes> {
   const isUsed = alertRules.some(({ kinds }) => kinds.includes('column_type'));
-  const changes = commit.kind === 'page' && stream.name === 'columns' && isUsed ? (commit.changes ?? []) : [];
+  const changes = commit.kind === 'page' && scope.stream.name === 'columns' && isUsed ? (commit.changes ?? []) : [];
   const ids = changes.filter(({ kind }) => kind === 'updated').map(({ row }) => row['id']);
   if (ids.length === 0) return new Map();
   const sql = `select c.id, c.data_type from columns c
@@ -29,20 +24,15 @@ export function* readColumnTypes(
   return new Map(found.map((row) => [String(row['id']), row['data_type']]));
 }
 
-/** Decides the alerts about what a commit changed. Returns whether any alert changed. */
-export function* decideCommitAlerts(
-  { envId, run, mirroredAt: at }: CommitScope,
-  stream: Stream,
-  {
-    commit,
-    alertRules,
-    types,
-    isCleared,
-  }: AlertedCommit & { readonly types: ColumnTypes; readonly isCleared: boolean },
-): SqlStatements<boolean> {
+/** What the alerts of a commit may be about. */
+export function alertTriggerOf(
+  { stream, mirroredAt: at }: CommitScope,
+  commit: Commit,
+  { types, isCleared }: { readonly types: ColumnTypes; readonly isCleared: boolean },
+): AlertTrigger {
   const moments = momentsOf(commit, { types, at });
-  const kinds = [...new Set([...kindsOf(stream.name, commit, isCleared), ...moments.map(({ kind }) => kind)])];
-  return yield* updateAlerts({ envId, run, at }, alertRules, { kinds, moments });
+  const kinds = [...kindsOf(stream.name, commit, isCleared), ...moments.map(({ kind }) => kind)];
+  return { kinds: [...new Set(kinds)], moments };
 }
 
 /** What is read in full at the end of each round. */

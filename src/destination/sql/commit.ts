@@ -1,13 +1,14 @@
 import { rejectedRows, syncCheckpoints } from '../../../schema/sync.ts';
+import { updateAlerts } from '../../../state/alerts/update-alerts.ts';
 import { asStored, encodeCheckpoint } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
-import { decideCommitAlerts, readColumnTypes } from './commit-alerts.ts';
+import { alertTriggerOf, readColumnTypes } from './commit-alerts.ts';
 import { existsFlag, firstKey, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
-import { commitRoundEnd, loadForRoundEnd, weighRemovals } from './finish-round.ts';
+import { endRound } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
 import { noteHistoryRead, noteUnreadHistory } from './histories.ts';
 import {
@@ -18,23 +19,32 @@ import {
   noteSeen,
   persistSeen,
   TIES,
-  type WorkTables,
 } from './seen-keys.ts';
-import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, column, execute, type MirrorScope, rows, run, type SqlStatements } from './statements.ts';
-import { nameOf, quote } from './tables.ts';
+import { forgetStaged, stage } from './staged.ts';
+import {
+  type CommitScope,
+  column,
+  execute,
+  type MirrorScope,
+  rows,
+  run,
+  type SqlStatements,
+  value,
+} from './statements.ts';
+import { nameOf, quote, tableSqlOf } from './tables.ts';
 import {
   type ChangedRows,
   leaveMarksOf,
+  marksOf,
   remove,
   reopenStream,
   upsert,
-  upsertCounted,
   writeChanges,
   writeMarks,
 } from './write-rows.ts';
 
 interface CommitOptions {
+  readonly commit: Commit;
   readonly run: number;
   readonly clock: MirrorClock;
   /** Streams that removals make marks for. */
@@ -47,34 +57,35 @@ interface CommitOptions {
 export function* commitStatements(
   scope: MirrorScope,
   stream: Stream,
-  { commit, alertRules = [], ...options }: CommitOptions & { commit: Commit },
+  { commit, run, clock, marking, alertRules = [] }: CommitOptions,
 ): SqlStatements<AppliedCommit> {
-  const mirroredAt = yield* tick(options.clock, scope.envId);
-  const { run, marking } = options;
-  const commitScope = { ...scope, run, marking, mirroredAt, reopened: new Set<StreamName>() };
+  const mirroredAt = yield* tick(clock, scope.envId);
+  const commitScope = { ...scope, stream, run, marking, mirroredAt, reopened: new Set<StreamName>() };
   yield* upsert(commitScope, syncCheckpoints, [{ stream: stream.name, ...encodeCheckpoint(commit.checkpoint) }]);
-  if (alertRules.length === 0) return yield* apply(commitScope, stream, commit);
-  const types = yield* readColumnTypes(commitScope, stream, { commit, alertRules });
-  const done = yield* apply(commitScope, stream, commit);
-  const { isCleared = false } = done;
-  const isChanged = yield* decideCommitAlerts(commitScope, stream, { commit, alertRules, types, isCleared });
+  if (alertRules.length === 0) return yield* apply(commitScope, commit);
+  const types = yield* readColumnTypes(commitScope, commit, alertRules);
+  const done = yield* apply(commitScope, commit);
+  const trigger = alertTriggerOf(commitScope, commit, { types, isCleared: done.isCleared ?? false });
+  const isChanged = yield* updateAlerts({ envId: scope.envId, run, at: mirroredAt }, alertRules, trigger);
   return { ...done, isQuiet: done.isQuiet && !isChanged };
 }
 
 /** Writes everything of a commit except its checkpoint. */
-function* apply(scope: CommitScope, stream: Stream, commit: Commit): SqlStatements<AppliedCommit> {
+function* apply(scope: CommitScope, commit: Commit): SqlStatements<AppliedCommit> {
   switch (commit.kind) {
     case 'page':
-      return yield* applyPage(scope, stream, commit);
+      return yield* applyPage(scope, commit);
     case 'round-end':
-      return yield* applyRoundEnd(scope, stream, commit);
+      return yield* applyRoundEnd(scope, commit);
     case 'discard':
       if (commit.unreadHistory) yield* noteUnreadHistory(scope, commit.unreadHistory);
-      yield* forget(scope, stream, commit.forget);
-      return yield* applied(scope, stream, commit, []);
+      // What one read, or the whole round, saw and staged (R7).
+      yield* forgetStaged(scope, commit.forget);
+      yield* forgetSeen(scope, scope.stream, commit.forget);
+      return yield* applied(scope, commit, []);
     case 'mark-held':
-      yield* markHeld(scope, stream);
-      return yield* applied(scope, stream, commit, []);
+      yield* markHeld(scope);
+      return yield* applied(scope, commit, []);
   }
 }
 
@@ -85,92 +96,85 @@ interface AppliedCommit extends CommitResult {
   readonly isCleared?: boolean;
 }
 
-function* applied(
-  scope: CommitScope,
-  stream: Stream,
-  { checkpoint }: Commit,
-  changed: readonly ChangedRows[],
-): SqlStatements<AppliedCommit> {
+function* applied(scope: CommitScope, commit: Commit, changed: readonly ChangedRows[]): SqlStatements<AppliedCommit> {
+  const { reopens } = scope.stream;
   const written = changed.reduce((sum, counts) => sum + counts.written, 0);
   const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
-  if (stream.reopens !== undefined && written > 0) yield* reopenStream(scope, [stream.reopens]);
+  if (reopens !== undefined && written > 0) yield* reopenStream(scope, [reopens]);
   const isQuiet = written + deleted === 0 && !exceedsNoteLimit(scope.noted);
-  return { counts: { written, deleted, rejected: 0 }, checkpoint, isHeld: false, isQuiet };
+  return { counts: { written, deleted, rejected: 0 }, checkpoint: commit.checkpoint, isHeld: false, isQuiet };
 }
 
 /** The returned keys come before the rejected rows: a row that comes twice, once unusable, must end as rejected. */
-function* applyPage(scope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<AppliedCommit> {
-  const { changes = [], marks = [], returnedKeys = [], rejected = [] } = commit;
-  const staged = yield* applyStaged(scope, stream, commit);
-  const changed = [yield* writeChanges(scope, stream, changes)];
+function* applyPage(scope: CommitScope, commit: PageCommit): SqlStatements<AppliedCommit> {
+  const { stream } = scope;
+  const { changes = [], marks = [], rejected = [] } = commit;
+  const staged = commit.staged && (yield* stage(scope, commit.staged, yield* isCompared(scope, commit)));
+  const changed = [yield* writeChanges(scope, changes)];
   if (changes.length > 0) yield* invalidateMissing(scope, stream);
   yield* writeMarks(scope, marks);
   // A row that equals the table's was archived with the page that brought it there (R17).
-  if (commit.archived) changed.push(yield* archive(scope, stream, staged ?? commit.archived));
+  if (commit.archived) changed.push(yield* archive(scope, staged ?? commit.archived));
   if (commit.seen) noteSeen(scope, stream, commit.seen);
   if (commit.ties) noteSeen(scope, stream, { keys: commit.ties, readNumber: TIES });
-  const isCleared = returnedKeys.length > 0 && (yield* clearReturned(scope, stream, commit, returnedKeys));
-  if (rejected.length > 0) yield* reject(scope, stream, rejected);
-  changed.push(...(yield* applyReadEnd(scope, stream, commit)));
-  const done = yield* applied(scope, stream, commit, changed);
+  const isCleared = yield* clearReturned(scope, commit);
+  if (rejected.length > 0) yield* reject(scope, rejected);
+  changed.push(...(yield* applyReadEnd(scope, commit)));
+  const done = yield* applied(scope, commit, changed);
   return {
     ...done,
-    ...{ counts: { ...done.counts, rejected: rejected.length }, isCleared },
+    counts: { ...done.counts, rejected: rejected.length },
+    isCleared,
     isQuiet: done.isQuiet && rejected.length + (staged ?? []).length === 0,
   };
 }
 
-function* applyStaged(
-  scope: CommitScope,
-  stream: Stream,
-  commit: PageCommit,
-): SqlStatements<readonly DecodedRow[] | undefined> {
-  if (commit.staged === undefined) return undefined;
-  return yield* stage(scope, stream, commit.staged, yield* isCompared(scope, stream, commit));
-}
-
 /** Applies the end of a read, taking into account what this page changed and returned. */
-function* applyReadEnd(scope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<ChangedRows[]> {
-  const changed = commit.sweptRows ? [yield* sweepRows(scope, stream, commit.sweptRows)] : [];
-  if (commit.notShown) yield* dropRejected(scope, stream, commit.notShown);
-  if (commit.clearedMarks) yield* clearMarks(scope, stream, commit.clearedMarks, commit.sweptRows);
-  if (commit.leftMarks) yield* leaveMarks(scope, stream, commit.leftMarks);
+function* applyReadEnd(scope: CommitScope, commit: PageCommit): SqlStatements<ChangedRows[]> {
+  const changed = commit.sweptRows ? [yield* sweepRows(scope, commit.sweptRows)] : [];
+  if (commit.notShown) yield* dropRejected(scope, commit.notShown);
+  if (commit.clearedMarks) yield* clearMarks(scope, commit.clearedMarks, commit.sweptRows);
+  if (commit.leftMarks) yield* leaveMarks(scope, commit.leftMarks);
   if (commit.historyRead) yield* noteHistoryRead(scope, commit.historyRead);
   if (commit.unreadHistory) yield* noteUnreadHistory(scope, commit.unreadHistory);
   return changed;
 }
 
 /** Discards what the round saw and staged, after its end has used it. What a waiting scan has seen stays (R9). */
-function* applyRoundEnd(scope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
+function* applyRoundEnd(scope: CommitScope, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
+  const { stream } = scope;
   const { roundEnd, checkpoint } = commit;
-  const tables = yield* loadForRoundEnd(scope, stream, roundEnd);
-  const hold = roundEnd.isHeld(yield* weighRemovals(scope, stream, roundEnd, tables));
-  const changedRows = yield* commitRoundEnd(scope, stream, { ...roundEnd, hold }, tables);
+  const { changed, isHeld, tables } = yield* endRound(scope, roundEnd);
   if (roundEnd.rememberFrom !== null) yield* persistSeen(scope, stream, roundEnd.rememberFrom);
-  else if (!checkpoint.waitingScan) yield* forgetRound(scope, stream, tables);
-  const done = yield* applied(scope, stream, commit, [changedRows]);
+  else if (!checkpoint.waitingScan) {
+    if (tables.hasStaged || tables.isStagedLoaded) yield* forgetStaged(scope, 'all');
+    yield* forgetSeen(scope, stream, 'all', tables);
+  }
+  const done = yield* applied(scope, commit, [changed]);
   const isReopened = scope.reopened.has(stream.name);
   const stored = isReopened ? { ...checkpoint, finishedCycle: null } : checkpoint;
-  return { ...done, checkpoint: asStored(stored, tables.returns), isHeld: hold };
+  return { ...done, checkpoint: asStored(stored, tables.returns), isHeld };
 }
 
 /** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */
-function* isCompared(
-  scope: CommitScope,
-  stream: Stream,
-  { checkpoint: { round } }: PageCommit,
-): SqlStatements<boolean> {
-  return round === null || round.mode === 'marked' || round.sweeps || (yield* hasTable(scope, stream));
+function* isCompared(scope: CommitScope, { checkpoint: { round } }: PageCommit): SqlStatements<boolean> {
+  if (round === null || round.mode === 'marked' || round.sweeps) return true;
+  const one = yield* value(scope, `select 1 from ${tableOf(scope.stream)} t where t.env_id = @env limit 1`);
+  return one !== undefined;
 }
 
 type CommitPart<Name extends keyof PageCommit> = NonNullable<PageCommit[Name]>;
 
 /** Writes rows to the history tables, or to the stream's own table if that is a history (R17). */
-function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[]): SqlStatements<ChangedRows> {
+function* archive(scope: CommitScope, rows: readonly DecodedRow[]): SqlStatements<ChangedRows> {
+  const { stream } = scope;
   const own = rows.map((row) => row.row);
   const way = { conflict: 'keep-newer' } as const;
-  if (stream.historyTables === undefined)
-    return { written: yield* upsertCounted(scope, stream.table, own, way), deleted: 0 };
+  if (stream.historyTables === undefined) {
+    const same = { env_id: scope.envId, mirrored_at: scope.mirroredAt };
+    const given = { table: tableSqlOf(stream.table), rows: own, same, ...way };
+    return { written: own.length === 0 ? 0 : (yield given).changes, deleted: 0 };
+  }
   const parts = rows.flatMap((row) => row.parts.flat());
   for (const { table, constants = {}, scoredAt } of stream.historyTables) {
     yield* upsert(scope, table, own, { ...way, added: constants });
@@ -181,45 +185,33 @@ function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[
 }
 
 /** Returned rows are no longer rejected or held back (R14, R20). Returns whether any such rows were deleted. */
-function* clearReturned(
-  scope: CommitScope,
-  stream: Stream,
-  { keepsRejected }: PageCommit,
-  keys: CommitPart<'returnedKeys'>,
-): SqlStatements<boolean> {
-  const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
+function* clearReturned(scope: CommitScope, { keepsRejected, returnedKeys = [] }: PageCommit): SqlStatements<boolean> {
+  if (returnedKeys.length === 0) return false;
+  const own = (table: string): string => `from ${table} as x where ${whereStream(scope.stream, 'x')}`;
   let cleared = 0;
-  const [standing] = yield* rows(
-    scope,
-    `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`,
-  );
-  if (standing?.['rejected_rows'] !== 1 && standing?.['held_removals'] !== 1) return false;
-  const joined = JSON.stringify(keys.map(joinKey));
+  const sql = `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`;
+  const [standing = {}] = yield* rows(scope, sql);
+  if (standing['rejected_rows'] !== 1 && standing['held_removals'] !== 1) return false;
+  const joined = JSON.stringify(returnedKeys.map(joinKey));
+  const among = `in (select value from ${scope.dialect.texts('@joined')})`;
   for (const [table, key, isKept] of [
     ['rejected_rows', 'row_key', keepsRejected],
     ['held_removals', 'key_1', false],
   ] as const)
     if (standing[table] === 1 && !isKept)
-      cleared += yield* run(
-        scope,
-        `delete ${own(table)} and x.${key} in (select value from ${scope.dialect.texts('@joined')})`,
-        { joined },
-      );
+      cleared += yield* run(scope, `delete ${own(table)} and x.${key} ${among}`, { joined });
   return cleared > 0;
 }
 
-function* reject(scope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {
+function* reject(scope: CommitScope, rejected: CommitPart<'rejected'>): SqlStatements<void> {
   const rows = rejected.map(({ rowKey, reason, payload }): Row => ({ row_key: rowKey, reason, payload }));
-  const added = { stream: stream.name, run_id: scope.run, seen_at: scope.mirroredAt };
+  const added = { stream: scope.stream.name, run_id: scope.run, seen_at: scope.mirroredAt };
   yield* upsert(scope, rejectedRows, rows, { added });
 }
 
 /** Rows looked up and not returned are no longer rejected, unless the mirror has a live row with the id (R20). */
-function* dropRejected(
-  scope: CommitScope,
-  stream: Stream,
-  { ids, since }: CommitPart<'notShown'>,
-): SqlStatements<void> {
+function* dropRejected(scope: CommitScope, { ids, since }: CommitPart<'notShown'>): SqlStatements<void> {
+  const { stream } = scope;
   const sql = `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since
     and r.row_key in (select value from ${scope.dialect.texts('@ids')})
     and not exists (select 1 from ${tableOf(stream)} t
@@ -229,10 +221,10 @@ function* dropRejected(
 
 function* clearMarks(
   scope: CommitScope,
-  stream: Stream,
   { ids, lastMark }: CommitPart<'clearedMarks'>,
   swept?: CommitPart<'sweptRows'>,
 ): SqlStatements<void> {
+  const { stream } = scope;
   const values = { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER };
   // Marks of live parents with unseen rows stay until the parent is confirmed (R13).
   const kept =
@@ -250,48 +242,33 @@ function whereUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string
 }
 
 /** Leaves marks to a later run (R13, R18). */
-function* leaveMarks(scope: CommitScope, stream: Stream, { ids, makes, ...values }: LeftMarks): SqlStatements<void> {
+function* leaveMarks(scope: CommitScope, { ids, makes, ...values }: LeftMarks): SqlStatements<void> {
   const listed = scope.dialect.texts('@ids');
   const sql = makes
     ? `select c.env_id, value id from ${fromClock(listed)}`
-    : `select m.env_id, m.id from marks m where ${whereStream(stream, 'm')} and m.id in (select value from ${listed})`;
-  yield* leaveMarksOf(scope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
+    : `select m.env_id, m.id from marks m where ${whereStream(scope.stream, 'm')} and m.id in (select value from ${listed})`;
+  yield* leaveMarksOf(scope, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 
 /** Marks rows as absent that no read since the given one has seen: those of each parent, or the ties (R10, R13). */
-function* sweepRows(scope: CommitScope, stream: Stream, swept: CommitPart<'sweptRows'>): SqlStatements<ChangedRows> {
+function* sweepRows(scope: CommitScope, swept: CommitPart<'sweptRows'>): SqlStatements<ChangedRows> {
+  const { stream } = scope;
   const { ids, sinceRead, at, isConfirmed } = swept;
   yield* loadSeenKeys(scope, stream);
-  const sql = `${whereUnseen(stream, swept, '@id')}${isConfirmed ? '' : whereNoLiveParent(stream)}`;
+  const unseen = whereUnseen(stream, swept, '@id');
+  const sql = isConfirmed
+    ? unseen
+    : `${unseen} and not exists (select 1 from ${nameOf(stream.parent?.table)} p
+    where p.env_id = @env and p.id = @id and p.deleted_at is null)`;
   const removal = { sql, at: at ?? scope.mirroredAt, few: true } as const;
   let deleted = 0;
-  for (const id of ids) deleted += (yield* remove(scope, stream, { ...removal, values: { id, sinceRead } })).deleted;
+  for (const id of ids) deleted += (yield* remove(scope, { ...removal, values: { id, sinceRead } })).deleted;
   return { written: 0, deleted };
 }
 
-function whereNoLiveParent({ parent }: Stream): string {
-  return ` and not exists (select 1 from ${nameOf(parent?.table)} p
-    where p.env_id = @env and p.id = @id and p.deleted_at is null)`;
-}
-
 /** Marks the rows whose removal is held back, so reading them again decides (R14). */
-function* markHeld(scope: CommitScope, stream: Stream): SqlStatements<void> {
+function* markHeld(scope: CommitScope): SqlStatements<void> {
+  const { stream } = scope;
   const sql = `select distinct h.key_1 from held_removals h where ${whereStream(stream, 'h')} order by 1`;
-  const ids = yield* column(scope, sql);
-  yield* writeMarks(
-    scope,
-    ids.map((id) => ({ stream: stream.name, id: String(id) })),
-  );
-}
-
-/** Discards what the round saw and staged. */
-function* forgetRound(scope: CommitScope, stream: Stream, tables: WorkTables): SqlStatements<void> {
-  if (tables.hasStaged || tables.isStagedLoaded) yield* forgetStaged(scope, stream, 'all');
-  yield* forgetSeen(scope, stream, 'all', tables);
-}
-
-/** Discards what one read, or the whole round, saw and staged (R7). */
-function* forget(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
-  yield* forgetStaged(scope, stream, which);
-  yield* forgetSeen(scope, stream, which);
+  yield* writeMarks(scope, marksOf(stream.name, yield* column(scope, sql)));
 }

@@ -16,13 +16,13 @@ export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scor
   if (stale.length > 0) yield { table, rows: stale, same: { env_id: envId }, conflict: 'ignore', isUnanswered: true };
 }
 
-/** Records all days with scores of deleted or restored assets as stale, per asset, so every database uses the index. */
-export function* noteScoresOf(scope: MirrorScope, assetIds: readonly unknown[]): SqlStatements<void> {
+/** Records all days with scores of a deleted or restored asset as stale: of one, so every database uses the index. */
+export function* noteScoresOf(scope: MirrorScope, assetId: unknown): SqlStatements<void> {
   const sql = `insert into stale_health_days (env_id, day)
     select distinct h.env_id, ${scope.dialect.day('h.bucket_at')} from asset_health_score_history h
     where h.env_id = @env and h.asset_id = @assetId
     on conflict do nothing`;
-  for (const assetId of assetIds) yield* execute(scope, sql, { assetId });
+  yield* execute(scope, sql, { assetId });
 }
 
 /** Computes the means of the newest stale day. Returns how many scores it read; null if no day is stale. */

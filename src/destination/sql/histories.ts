@@ -7,9 +7,8 @@ import { upsert } from './write-rows.ts';
 export function* noteUnreadHistory(scope: CommitScope, { testId, pageLimit }: UnreadHistory): SqlStatements<void> {
   const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
   const limit = pageLimit ?? ((yield* value(scope, sql, { testId })) as number | undefined) ?? null;
-  yield* upsert(scope, historyFailures, [{ test_id: testId, page_limit: limit }], {
-    added: { run_id: scope.run },
-  });
+  const row = { test_id: testId, page_limit: limit };
+  yield* upsert(scope, historyFailures, [row], { added: { run_id: scope.run } });
 }
 
 export function* noteHistoryRead(
@@ -17,10 +16,9 @@ export function* noteHistoryRead(
   { testId, readAt, mirroredAt, gaps, since }: NonNullable<PageCommit['historyRead']>,
 ): SqlStatements<void> {
   yield* dropUnmet(scope, testId, since);
-  yield* execute(scope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
-    testId,
-  });
-  const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
+  const clear = 'update history_failures set run_id = null where env_id = @env and test_id = @testId';
+  yield* execute(scope, clear, { testId });
+  const row = { test_id: testId, read_at: readAt };
   yield* upsert(scope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
   const unread = gaps.map(({ from, to }) => ({ test_id: testId, gap_from: from, gap_to: to }));
   yield* upsert(scope, testExecutionGaps, unread);

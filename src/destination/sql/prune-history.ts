@@ -5,7 +5,8 @@ import type { PruningRule } from '../../core/decide/retention.ts';
 import { EPOCH, type Instant } from '../../core/time/instant.ts';
 import { withScoreSeries } from './health-means.ts';
 import { execute, type MirrorScope, rows, run, type SqlDialect, type SqlStatements, value } from './statements.ts';
-import { list, tableSqlOf } from './tables.ts';
+import { list } from './tables.ts';
+import { upsert } from './write-rows.ts';
 
 /** A transaction looks at this many assets or tests, and removes at most this many rows. */
 const IDS_PER_SLICE = 50;
@@ -90,31 +91,25 @@ export function* pruneHistory(
   if (pruning === undefined || (progress.complete_before ?? EPOCH) >= wanted) return null;
   // Before anything is decided: with several writers, it locks the environment.
   const mirroredAt = yield* tick(clock, scope.envId);
-  const { before, after } = continued(progress, wanted);
+  const { pruning_before: begun } = progress;
+  // A pruning that goes further than the options now allow is not continued.
+  const { before, after } =
+    begun !== null && begun <= wanted
+      ? { before: begun, after: progress.pruned_through }
+      : { before: wanted, after: '' };
   const through = (yield* value(scope, lastOfSlice(history, pruning), { after })) as string | null;
   const slice = { before, after, through };
   const removed = yield* removeSlice(scope, history, { pruning, slice, from: progress.complete_before ?? EPOCH });
-  const row = { history, action, ...progressAfter(progress, slice, removed), mirrored_at: mirroredAt };
-  const table = tableSqlOf(prunedHistory);
-  yield { table, rows: [row], same: { env_id: scope.envId, mirrored_at: mirroredAt }, conflict: 'replace' };
+  const row = { history, action, ...progressAfter(progress, slice, removed) };
+  yield* upsert({ ...scope, mirroredAt }, prunedHistory, [row]);
   return removed;
 }
 
 const PROGRESS = `select complete_before, pruning_before, pruned_through, row_count from pruned_history
   where env_id = @env and history = @history and action = @action`;
 
-/** A pruning that goes further than the options now allow is not continued. */
-function continued({ pruning_before, pruned_through }: PruningProgress, wanted: Instant): Omit<PrunedSlice, 'through'> {
-  return pruning_before !== null && pruning_before <= wanted
-    ? { before: pruning_before, after: pruned_through }
-    : { before: wanted, after: '' };
-}
-
-function progressAfter(
-  { complete_before, row_count }: PruningProgress,
-  slice: PrunedSlice,
-  removed: number,
-): PruningProgress {
+function progressAfter(progress: PruningProgress, slice: PrunedSlice, removed: number): PruningProgress {
+  const { complete_before, row_count } = progress;
   const { before, after, through } = slice;
   if (through === null) return { complete_before: before, pruning_before: null, pruned_through: '', row_count };
   // A full slice may have left rows.
@@ -140,8 +135,6 @@ function* removeSlice(
   if (slice.through === null) return 0;
   if (also !== undefined) yield* execute(scope, also, { day: slice.before.slice(0, '2026-11-20'.length) });
   const removable = `${selectRemovable(scope.dialect)} limit ${ROWS_PER_SLICE}`;
-  return yield* run(scope, `delete from ${history} where env_id = @env and (${list(key)}) in (${removable})`, {
-    ...slice,
-    from,
-  });
+  const sql = `delete from ${history} where env_id = @env and (${list(key)}) in (${removable})`;
+  return yield* run(scope, sql, { ...slice, from });
 }

@@ -2,7 +2,6 @@ import type { SeenKeys } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { existsFlag, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import {
-  type CommitScope,
   execute,
   type MirrorScope,
   type NotedKeys,
@@ -17,7 +16,7 @@ import { list, nameOf, quote } from './tables.ts';
 export const TIES = -1;
 
 /** Records keys that a read returned (R12). */
-export function noteSeen(scope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
+export function noteSeen(scope: MirrorScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
   if (keys.length === 0) return;
   const { envId, noted } = scope;
   noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isLoaded: false });
@@ -79,19 +78,13 @@ export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements
     returns: (returns ?? null) as number | null,
   };
   if (last == null || last === through) return tables;
-  yield* execute(
-    scope,
-    `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-      from seen_pages p, ${scope.dialect.arrays('p.keys')} k
-      where ${whereStream(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
-    { through: through ?? 0 },
-  );
-  yield* execute(
-    scope,
-    `insert into seen_through values (@env, '${stream.name}', @last)
-      on conflict (env_id, stream) do update set page = excluded.page`,
-    { last },
-  );
+  const load = `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+    from seen_pages p, ${scope.dialect.arrays('p.keys')} k
+    where ${whereStream(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`;
+  yield* execute(scope, load, { through: through ?? 0 });
+  const noteLoaded = `insert into seen_through values (@env, '${stream.name}', @last)
+    on conflict (env_id, stream) do update set page = excluded.page`;
+  yield* execute(scope, noteLoaded, { last });
   return tables;
 }
 
@@ -101,10 +94,8 @@ function* loadNoted(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   const pages = scope.noted.pages.filter(whereNotedBy(scope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
     // One statement for all pages inserts the keys in table order, and SQLite needs no savepoint per page.
-    yield* execute(scope, sql, {
-      keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`,
-      readNumber,
-    });
+    const keys = `[${ofRead.map((page) => page.keys.slice(1, -1)).join(',')}]`;
+    yield* execute(scope, sql, { keys, readNumber });
     for (const page of ofRead) page.isLoaded = true;
   }
 }
@@ -114,7 +105,7 @@ function whereNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPag
 }
 
 /** Keeps only the keys that a round saw by id, from this read on; the following scan counts them as seen (R12). */
-export function* persistSeen(scope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
+export function* persistSeen(scope: MirrorScope, stream: Stream, from: number): SqlStatements<void> {
   const pages = `seen_pages as p where ${whereStream(stream, 'p')}`;
   forgetNoted(scope, stream, (readNumber) => readNumber < from);
   for (const page of scope.noted.pages.filter(whereNotedBy(scope, stream))) page.readNumber = 0;
@@ -125,7 +116,7 @@ export function* persistSeen(scope: CommitScope, stream: Stream, from: number): 
 
 /** Discards the keys that one read, or the whole round, saw (R7). What is known to be empty is not emptied. */
 export function* forgetSeen(
-  scope: CommitScope,
+  scope: MirrorScope,
   stream: Stream,
   which: number | 'all',
   { hasSeen, isFound }: Pick<WorkTables, 'hasSeen' | 'isFound'> = { hasSeen: true, isFound: true },

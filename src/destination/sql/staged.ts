@@ -16,7 +16,7 @@ import {
 import { replacing, whereDiffers } from './conflicts.ts';
 import { existingWithChildren } from './lookups.ts';
 import { invalidateMissing, keysAsJson, noteSeen, type WorkTables, whereMissing } from './seen-keys.ts';
-import { type CommitScope, execute, rows, run, type SqlStatements, type SqlValues, value } from './statements.ts';
+import { type CommitScope, execute, rows, run, type SqlStatements, type SqlValues } from './statements.ts';
 import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
 import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-rows.ts';
 
@@ -27,18 +27,14 @@ import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-r
  */
 export function* stage(
   scope: CommitScope,
-  stream: Stream,
   { rows: shown, readNumber }: NonNullable<PageCommit['staged']>,
   isCompared: boolean,
 ): SqlStatements<readonly DecodedRow[]> {
-  const staged = isCompared ? yield* changed(scope, stream, shown) : shown;
+  const { stream } = scope;
+  const staged = isCompared ? yield* changed(scope, shown) : shown;
   const way = { conflict: 'append', added: { read_number: readNumber } } as const;
-  yield* upsert(
-    scope,
-    stream.staged,
-    staged.map((row) => row.row),
-    way,
-  );
+  const own = staged.map(({ row }) => row);
+  yield* upsert(scope, stream.staged, own, way);
   for (const [i, part] of (stream.childTables ?? []).entries()) {
     const parts = staged.flatMap((row) => row.parts[i] ?? []);
     yield* upsert(scope, part.staged, parts, way);
@@ -48,20 +44,14 @@ export function* stage(
   return staged;
 }
 
-function* changed(
-  scope: CommitScope,
-  stream: Stream,
-  shown: readonly DecodedRow[],
-): SqlStatements<readonly DecodedRow[]> {
+function* changed(scope: CommitScope, shown: readonly DecodedRow[]): SqlStatements<readonly DecodedRow[]> {
   if (shown.length === 0) return [];
-  const held = yield* existingWithChildren(
-    scope,
-    stream,
-    shown.map(({ key }) => key),
-  );
+  const { stream } = scope;
+  const keys = shown.map(({ key }) => key);
+  const held = yield* existingWithChildren(scope, stream, keys);
   const apart = shown.filter((row) => differenceOf(stream, held.get(joinKey(row.key)), row, 'rows') !== null);
-  const before = yield* stagedAmong(scope, stream, shown, apart.length > 0);
-  yield* noteStaged(scope, stream, apart);
+  const before = yield* stagedAmong(scope, keys, apart.length > 0);
+  yield* noteStaged(scope, apart);
   const kept = new Set([...before, ...apart.map(({ key }) => joinKey(key))]);
   return shown.filter(({ key }) => kept.has(joinKey(key)));
 }
@@ -72,10 +62,10 @@ function* changed(
  */
 function* stagedAmong(
   scope: CommitScope,
-  stream: Stream,
-  shown: readonly DecodedRow[],
+  keys: readonly DecodedRow['key'][],
   isNoting: boolean,
 ): SqlStatements<readonly string[]> {
+  const { stream } = scope;
   const own = `staged_keys g where ${whereStream(stream, 'g')}`;
   const [known = {}] = yield* rows(
     scope,
@@ -85,17 +75,16 @@ function* stagedAmong(
   );
   const isLoaded = known['is_loaded'] === 1;
   const hasAny = known[isLoaded ? 'has_keys' : 'has_rows'] === 1;
-  if (!isLoaded && (hasAny || isNoting)) yield* loadStagedKeys(scope, stream);
+  if (!isLoaded && (hasAny || isNoting)) yield* loadStagedKeys(scope);
   if (!hasAny) return [];
   const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from ${scope.dialect.arrays('@keys')})`;
-  const found = yield* rows(scope, `select g.key_1, g.key_2 from ${own} and ${among}`, {
-    keys: bothParts(shown),
-  });
+  const found = yield* rows(scope, `select g.key_1, g.key_2 from ${own} and ${among}`, { keys: keysAsJson(keys) });
   return found.map((row) => joinKey([row['key_1'], row['key_2']].slice(0, stream.key.length).map(String)));
 }
 
 /** Loads the keys that an earlier process staged, once: the tables have no key and hold all environments' rows. */
-function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void> {
+function* loadStagedKeys(scope: CommitScope): SqlStatements<void> {
+  const { stream } = scope;
   yield* execute(scope, `insert into staged_loaded values (@env, '${stream.name}')`);
   const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
   const sql = `insert into staged_keys
@@ -104,20 +93,17 @@ function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void
   yield* execute(scope, sql);
 }
 
-function* noteStaged(scope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
+function* noteStaged(scope: CommitScope, staged: readonly DecodedRow[]): SqlStatements<void> {
   if (staged.length === 0) return;
   const sql = `insert into staged_keys
-    select c.env_id, '${stream.name}', value ->> 0, value ->> 1 from ${fromClock(scope.dialect.arrays('@keys'))}
+    select c.env_id, '${scope.stream.name}', value ->> 0, value ->> 1 from ${fromClock(scope.dialect.arrays('@keys'))}
     on conflict do nothing`;
-  yield* execute(scope, sql, { keys: bothParts(staged) });
-}
-
-function bothParts(shown: readonly DecodedRow[]): string {
-  return keysAsJson(shown.map(({ key }) => key));
+  yield* execute(scope, sql, { keys: keysAsJson(staged.map(({ key }) => key)) });
 }
 
 /** Discards the rows that one read, or the whole round, staged (R7). */
-export function* forgetStaged(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+export function* forgetStaged(scope: CommitScope, which: number | 'all'): SqlStatements<void> {
+  const { stream } = scope;
   if (stream.staged === undefined) return;
   const only = which === 'all' ? '' : ' and x.read_number = @which';
   const staged = [stream.staged, ...(stream.childTables ?? []).map((part) => part.staged)];
@@ -127,94 +113,60 @@ export function* forgetStaged(scope: CommitScope, stream: Stream, which: number 
     yield* execute(scope, `delete from ${table} as g where ${whereStream(stream, 'g')}`);
 }
 
-/** Whether the table has any row of the environment. */
-export function* hasTable(scope: CommitScope, stream: Stream): SqlStatements<boolean> {
-  const one = yield* value(scope, `select 1 from ${tableOf(stream)} t where t.env_id = @env limit 1`);
-  return one !== undefined;
-}
-
-interface TableReplacement {
-  readonly scope: ReplacementScope;
-  readonly hold: boolean;
-  /** The last mark that the round clears, the round's run, and the last row that it may remove. */
-  readonly values: { readonly lastMark: number; readonly run: number; readonly through: string | null };
-}
-
-/** Replaces the rows of the table with the staged ones. Only rows that differ are written (R16). */
+/** Replaces rows of the table with the staged ones. Only rows that differ are written (R16). */
 export function* replace(
-  commitScope: CommitScope,
-  stream: Stream,
-  { scope, hold, values }: TableReplacement,
+  scope: CommitScope,
+  replaced: ReplacedRows,
+  { isHeld, values }: { readonly isHeld: boolean; readonly values: SqlValues },
   { hasMissing, hasStaged }: WorkTables,
 ): SqlStatements<ChangedRows> {
-  const gone = whereToDelete(stream, scope);
-  if (scope === 'all' && !hasMissing && !hasStaged) {
-    yield* pruneReturned(commitScope, stream, { scope, gone, values });
+  const { stream } = scope;
+  const inScope = whereInScope(stream, replaced, 't');
+  const gone = whereToDelete(stream, replaced);
+  // A removal is no longer held back if the read returned the row again, or if the row is gone (R14).
+  const kept = { sql: `(not (${inScope}) or (${gone}))`, values };
+  if (replaced === 'all' && !hasMissing && !hasStaged) {
+    yield* pruneHeldRemovals(scope, kept);
     return { written: 0, deleted: 0 };
   }
-  if (hold) yield* holdBack(commitScope, stream, { sql: gone, values, at: commitScope.mirroredAt });
-  const deleted = yield* drop(commitScope, stream, { sql: `${gone} and ${whereRemovable(stream)}`, values });
-  yield* dropChildRows(commitScope, stream);
-  const pairs: StagedTable[] = [stream, ...(stream.childTables ?? [])];
+  if (isHeld) yield* holdBack(scope, { sql: gone, values, at: scope.mirroredAt });
+  const first = `t.${firstKey(stream)}`;
+  const dropped = `${tableOf(stream)} as t where t.env_id = @env and ${gone} and ${whereRemovable(stream)}`;
+  yield* touchParents(scope, { sql: `select ${first} from ${dropped}`, values });
+  const deleted = yield* run(scope, `delete from ${dropped}`, values);
+  yield* dropChildRows(scope);
   let written = 0;
-  for (const pair of pairs)
-    written += yield* put(commitScope, pair, { sql: fromStaged(commitScope, stream, { pair, scope }), values });
-  yield* touchWritten(commitScope, stream, { scope, values });
-  yield* pruneReturned(commitScope, stream, { scope, gone, values });
-  yield* invalidateMissing(commitScope, stream);
+  for (const pair of [stream, ...(stream.childTables ?? [])])
+    written += yield* put(scope, pair, { sql: fromStaged(scope, pair, replaced), values });
+  // No other commit has its time. `>= ''` makes SQLite read in key order.
+  const sql = `select ${first} from ${tableOf(stream)} t
+    where t.env_id = @env and ${first} >= '' and ${inScope} and t.mirrored_at = @mirroredAt`;
+  yield* touchParents(scope, { sql, values });
+  yield* pruneHeldRemovals(scope, kept);
+  yield* invalidateMissing(scope, stream);
   return { written, deleted };
 }
 
-/** A removal is no longer held back if the read returned the row again, or if the row is gone (R14). */
-function* pruneReturned(
-  commitScope: CommitScope,
-  stream: Stream,
-  { scope, gone, values }: { scope: ReplacementScope; gone: string; values: SqlValues },
-): SqlStatements<void> {
-  const sql = `(not (${whereInScope(stream, scope, 't')}) or (${gone}))`;
-  yield* pruneHeldRemovals(commitScope, stream, { sql, values });
-}
-
-function* drop(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<number> {
-  const rows = `${tableOf(stream)} as t where t.env_id = @env and ${sql}`;
-  yield* touchParents(scope, stream, { sql: `select t.${firstKey(stream)} from ${rows}`, values });
-  return yield* run(scope, `delete from ${rows}`, values);
-}
-
-/** Touches the rows with this commit's time, which no other commit has. `>= ''` makes SQLite read in key order. */
-function* touchWritten(
-  commitScope: CommitScope,
-  stream: Stream,
-  { scope, values }: { scope: ReplacementScope; values: SqlValues },
-): SqlStatements<void> {
-  const sql = `select t.${firstKey(stream)} from ${tableOf(stream)} t
-    where t.env_id = @env and t.${firstKey(stream)} >= '' and ${whereInScope(stream, scope, 't')} and t.mirrored_at = @mirroredAt`;
-  yield* touchParents(commitScope, stream, { sql, values });
-}
-
 /** Sets `mirrored_at` of the selected columns, because their edges have changed (R21). */
-function* touchParents(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<void> {
-  if (stream.parentTable === undefined) return;
-  yield* execute(
-    scope,
-    `update ${nameOf(stream.parentTable.table)} set mirrored_at = @mirroredAt
-      where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
-    { ...values, mirroredAt: scope.mirroredAt },
-  );
+function* touchParents(scope: CommitScope, { sql, values }: SqlCondition): SqlStatements<void> {
+  const { parentTable } = scope.stream;
+  if (parentTable === undefined) return;
+  const touch = `update ${nameOf(parentTable.table)} set mirrored_at = @mirroredAt
+    where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`;
+  yield* execute(scope, touch, { ...values, mirroredAt: scope.mirroredAt });
 }
 
 function* put(scope: CommitScope, { table }: StagedTable, { sql, values }: SqlCondition): SqlStatements<number> {
   const shape = tableSqlOf(table);
   const selected = shape.columns.map((name) => (name === 'mirrored_at' ? '@mirroredAt' : `s.${quote(name)}`));
-  return yield* run(
-    scope,
-    `insert into ${quote(shape.name)} (${list(shape.columns)}) select ${selected.join(', ')} ${sql} ${replacing(scope.dialect, shape)}`,
-    { ...values, mirroredAt: scope.mirroredAt },
-  );
+  const insert = `insert into ${quote(shape.name)} (${list(shape.columns)})
+    select ${selected.join(', ')} ${sql} ${replacing(scope.dialect, shape)}`;
+  return yield* run(scope, insert, { ...values, mirroredAt: scope.mirroredAt });
 }
 
 /** Deletes child rows whose row is missing, or is staged without them. */
-function* dropChildRows(scope: CommitScope, stream: Stream): SqlStatements<void> {
+function* dropChildRows(scope: CommitScope): SqlStatements<void> {
+  const { stream } = scope;
   const whereStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
@@ -224,43 +176,39 @@ function* dropChildRows(scope: CommitScope, stream: Stream): SqlStatements<void>
 }
 
 /** What is replaced: the whole table, or the edges of the columns marked up to `@lastMark` (R18). */
-export type ReplacementScope = NonNullable<RoundEnd['replace']>;
+type ReplacedRows = NonNullable<RoundEnd['replace']>;
 
 /** A table, and the table in which its rows are staged. */
-interface StagedTable {
-  readonly table: string;
-  readonly staged?: string;
-}
+type StagedTable = Pick<Stream, 'table' | 'staged'>;
 
 /**
  * The condition that row `t` is to be deleted: it is in scope and was not seen. Rejected rows stay because they count
  * as seen; so do rows after `@through`, which were not looked up (R12), and rows whose mark was left to a later run
  * (R18).
  */
-export function whereToDelete(stream: Stream, scope: ReplacementScope): string {
+export function whereToDelete(stream: Stream, replaced: ReplacedRows): string {
   const left = `exists (select 1 from marks w where ${whereStream(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${whereUncleared('w')})`;
   const unseen =
-    scope === 'all' ? whereMissing(stream) : `${whereInScope(stream, scope, 't')} and not ${whereSeenKey(stream)}`;
+    replaced === 'all'
+      ? whereMissing(stream)
+      : `${whereInScope(stream, replaced, 't')} and not ${whereSeenKey(stream)}`;
   return `${unseen}
     and (cast(@through as text) is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
 /** The staged rows `s` that are new or differ, each in the version staged last, in table order: `from … where …`. */
-function fromStaged(
-  { dialect }: CommitScope,
-  stream: Stream,
-  { pair: { table, staged = '' }, scope }: { pair: StagedTable; scope: ReplacementScope },
-): string {
+function fromStaged(scope: CommitScope, { table, staged = '' }: StagedTable, replaced: ReplacedRows): string {
+  const { dialect, stream } = scope;
   const shape = tableSqlOf(table);
   const { key } = shape;
-  const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${whereInScope(stream, scope, 'g')}`);
+  const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${whereInScope(stream, replaced, 'g')}`);
   return `from (${last}) s left join ${nameOf(table)} t on t.env_id = @env and ${matches('t', 's', key.slice(1))}
-    where (t.${quote(key[1] as string)} is null or ${whereDiffers(dialect, shape, ['t', 's'])}) and ${whereParentLive(stream)}`;
+    where (t.${quote(key[1] as string)} is null or ${whereDiffers(dialect, shape, 't', 's')}) and ${whereParentLive(stream)}`;
 }
 
 /** The condition that a replacement may change a row. It starts from the marks, because they are few. */
-function whereInScope(stream: Stream, scope: ReplacementScope, alias: string): string {
-  if (scope === 'all') return 'true';
+function whereInScope(stream: Stream, replaced: ReplacedRows, alias: string): string {
+  if (replaced === 'all') return 'true';
   const marked = `select m.id from marks m where ${whereStream(stream, 'm')} and m.number <= @lastMark`;
   return `${alias}.${firstKey(stream)} in (${marked})`;
 }

@@ -1,5 +1,5 @@
 import type { StateStatement } from '../../../state/state-statements.ts';
-import type { Row, StreamName } from '../../core/stream.ts';
+import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import type { TableSql } from './tables.ts';
 
@@ -80,8 +80,9 @@ export interface MirrorScope {
   readonly noted: NotedKeys;
 }
 
-/** One commit to it. */
+/** One commit of a stream to it. */
 export interface CommitScope extends MirrorScope {
+  readonly stream: Stream;
   readonly run: number;
   /** The mirror's own time of this commit (R21). */
   readonly mirroredAt: Instant;

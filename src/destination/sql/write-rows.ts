@@ -2,7 +2,7 @@ import { marks as marksTable } from '../../../schema/sync.ts';
 import { changeMarks, type FollowUpMark } from '../../core/decide/marks.ts';
 import { absent, type RowChange } from '../../core/decide/newest-wins.ts';
 import type { RowCounts } from '../../core/ports/destination.ts';
-import type { Row, Stream, StreamName } from '../../core/stream.ts';
+import type { Row, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import {
   firstKey,
@@ -14,16 +14,8 @@ import {
   whereStream,
 } from './conditions.ts';
 import { noteScoresOf } from './health-means.ts';
-import { lastMark } from './lookups.ts';
-import {
-  type BulkUpsert,
-  type CommitScope,
-  column,
-  execute,
-  rows,
-  type SqlStatements,
-  type UpsertConflict,
-} from './statements.ts';
+import { lastMark, liveRows } from './lookups.ts';
+import { type CommitScope, column, execute, rows, type SqlStatements, type UpsertConflict } from './statements.ts';
 import { list, nameOf, quote, type TableOrName, tableSqlOf } from './tables.ts';
 
 interface UpsertOptions {
@@ -34,70 +26,36 @@ interface UpsertOptions {
 
 /** Writes rows of one table; each row needs a value for every column except the mirror's own. */
 export function* upsert(
-  scope: CommitScope,
+  { envId, mirroredAt }: Pick<CommitScope, 'envId' | 'mirroredAt'>,
   table: TableOrName,
   rows: readonly Row[],
-  options: UpsertOptions = {},
+  { conflict = 'replace', added = {} }: UpsertOptions = {},
 ): SqlStatements<void> {
-  if (rows.length > 0) yield { ...bulkUpsert(scope, table, rows, options), isUnanswered: true };
-}
-
-/** Like `upsert`. Returns how many rows were inserted or changed. */
-export function* upsertCounted(
-  scope: CommitScope,
-  table: TableOrName,
-  rows: readonly Row[],
-  options: UpsertOptions,
-): SqlStatements<number> {
-  if (rows.length === 0) return 0;
-  const { changes } = yield bulkUpsert(scope, table, rows, options);
-  return changes;
-}
-
-function bulkUpsert(
-  scope: CommitScope,
-  table: TableOrName,
-  rows: readonly Row[],
-  { conflict = 'replace', added = {} }: UpsertOptions,
-): BulkUpsert {
-  const same = { env_id: scope.envId, mirrored_at: scope.mirroredAt, ...added };
-  return { table: tableSqlOf(table), rows, same, conflict };
+  const same = { env_id: envId, mirrored_at: mirroredAt, ...added };
+  if (rows.length > 0) yield { table: tableSqlOf(table), rows, same, conflict, isUnanswered: true };
 }
 
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
 /** Writes changes to a stream's own table, and deletes what depends on deleted rows elsewhere (R13, R18). */
-export function* writeChanges(
-  scope: CommitScope,
-  stream: Stream,
-  changes: readonly RowChange[],
-): SqlStatements<ChangedRows> {
-  yield* upsert(
-    scope,
-    stream.table,
-    changes.map((change) => change.row),
-  );
+export function* writeChanges(scope: CommitScope, changes: readonly RowChange[]): SqlStatements<ChangedRows> {
+  const { stream } = scope;
+  const rows = changes.map(({ row }) => row);
+  yield* upsert(scope, stream.table, rows);
   // A deleted row may have dependents again, which the service returned while it was deleted.
   const dead = changes.filter(({ kind }) => kind === 'deleted' || kind === 'tombstoned').map(({ row }) => row);
-  if (dead.length > 0)
-    yield* cascadeMark(
-      scope,
-      stream,
-      dead.map((row) => row['id']),
-    );
-  if (dead.length > 0) yield* cascadeDelete(scope, stream, dead);
+  if (dead.length > 0) {
+    yield* cascadeMark(scope, dead);
+    yield* cascadeDelete(scope, dead);
+  }
   const moved = stream.scored ? changes.filter(({ kind }) => kind !== 'inserted' && kind !== 'updated') : [];
-  if (moved.length > 0)
-    yield* noteScoresOf(
-      scope,
-      moved.map(({ row }) => row['id']),
-    );
+  for (const { row } of moved) yield* noteScoresOf(scope, row['id']);
   const deleted = changes.filter(({ kind }) => kind === 'deleted').length;
   return { written: changes.length - deleted, deleted };
 }
 
-function* cascadeDelete(scope: CommitScope, { cascade = [] }: Stream, dead: readonly Row[]): SqlStatements<void> {
-  for (const { table, by: fields, deletion } of cascade) {
+function* cascadeDelete(scope: CommitScope, dead: readonly Row[]): SqlStatements<void> {
+  for (const { table, by: fields, deletion } of scope.stream.cascade ?? []) {
     const ids = dead.filter((row) => deletion === undefined || row['deletion'] === deletion).map((row) => row['id']);
     for (const by of ids.length === 0 ? [] : fields) {
       const among = `${quote(by)} in (select value from ${scope.dialect.texts('@ids')})`;
@@ -108,42 +66,32 @@ function* cascadeDelete(scope: CommitScope, { cascade = [] }: Stream, dead: read
 }
 
 /** Marks the rows at the other end of deleted dependents, whose edges the service may have kept (R18). */
-function* cascadeMark(
-  scope: CommitScope,
-  { table, cascadeMarks }: Stream,
-  ids: readonly unknown[],
-): SqlStatements<void> {
+function* cascadeMark(scope: CommitScope, dead: readonly Row[]): SqlStatements<void> {
+  const { table, cascadeMarks } = scope.stream;
   if (cascadeMarks === undefined || !scope.marking.has(cascadeMarks.stream)) return;
   const sql = `select distinct ${quote(cascadeMarks.id)} from ${nameOf(cascadeMarks.table)}
     where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${scope.dialect.texts('@ids')}) order by 1`;
-  const marked = yield* column(scope, sql, { ids: JSON.stringify(ids) });
-  yield* touch(scope, table, marked);
-  yield* writeMarks(
-    scope,
-    marked.map((id) => ({ stream: cascadeMarks.stream, id: String(id) })),
-  );
+  const marked = yield* column(scope, sql, { ids: JSON.stringify(dead.map((row) => row['id'])) });
+  if (marked.length === 0) return;
+  // They lose dependents (R21).
+  const touch = `update ${nameOf(table)} set mirrored_at = @mirroredAt where env_id = @env and deleted_at is null
+    and id in (select value from ${scope.dialect.texts('@ids')})`;
+  yield* execute(scope, touch, { ids: JSON.stringify(marked), mirroredAt: scope.mirroredAt });
+  yield* writeMarks(scope, marksOf(cascadeMarks.stream, marked));
 }
 
-/** Updates the time of rows that lose dependents (R21). */
-function* touch(scope: CommitScope, table: TableOrName, ids: readonly unknown[]): SqlStatements<void> {
-  if (ids.length === 0) return;
-  const sql = `update ${nameOf(table)} set mirrored_at = @mirroredAt where env_id = @env and deleted_at is null
-    and id in (select value from ${scope.dialect.texts('@ids')})`;
-  yield* execute(scope, sql, { ids: JSON.stringify(ids), mirroredAt: scope.mirroredAt });
+export function marksOf(stream: StreamName, ids: readonly unknown[]): FollowUpMark[] {
+  return ids.map((id) => ({ stream, id: String(id) }));
 }
 
 /** Writes marks, numbered in the given order. */
 export function* writeMarks(scope: CommitScope, marks: readonly FollowUpMark[]): SqlStatements<void> {
   if (marks.length === 0) return;
-  const last = yield* lastMark(scope);
-  yield* upsert(
-    scope,
-    marksTable,
-    marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
-  );
-  yield* execute(scope, 'update mirror_environments set last_mark = @last where env_id = @env', {
-    last: last + marks.length,
-  });
+  const before = yield* lastMark(scope);
+  const numbered = marks.map((mark, i) => ({ ...mark, number: before + i + 1, left_by_run: null }));
+  yield* upsert(scope, marksTable, numbered);
+  const last = before + marks.length;
+  yield* execute(scope, 'update mirror_environments set last_mark = @last where env_id = @env', { last });
   yield* reopenStream(scope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 
@@ -151,15 +99,12 @@ export function* writeMarks(scope: CommitScope, marks: readonly FollowUpMark[]):
  * Leaves the marks of the selected `env_id` and `id` to a later run; a mark made after `@lastMark` stays as it is (R13,
  * R18). The inserted number is `@lastMark`: Citus gives a conflict clause no parameters of a `select`.
  */
-export function* leaveMarksOf(scope: CommitScope, stream: Stream, { sql, values }: SqlCondition): SqlStatements<void> {
-  yield* execute(
-    scope,
-    `insert into marks (env_id, stream, id, number, left_by_run)
-      select env_id, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
-      on conflict (env_id, stream, id) do update set left_by_run = excluded.left_by_run
-      where marks.number <= excluded.number`,
-    values,
-  );
+export function* leaveMarksOf(scope: CommitScope, { sql, values }: SqlCondition): SqlStatements<void> {
+  const insert = `insert into marks (env_id, stream, id, number, left_by_run)
+    select env_id, '${scope.stream.name}', id, @lastMark, @run from (${sql}) waiting where true
+    on conflict (env_id, stream, id) do update set left_by_run = excluded.left_by_run
+    where marks.number <= excluded.number`;
+  yield* execute(scope, insert, values);
 }
 
 /** Reopens these streams in this cycle: they have to read again (R9). */
@@ -180,11 +125,8 @@ interface RemovalInput extends SqlCondition {
 }
 
 /** Marks the live rows that meet a condition as absent, in batches. */
-export function* remove(
-  scope: CommitScope,
-  stream: Stream,
-  { sql, values, at, few }: RemovalInput,
-): SqlStatements<ChangedRows> {
+export function* remove(scope: CommitScope, { sql, values, at, few }: RemovalInput): SqlStatements<ChangedRows> {
+  const { stream } = scope;
   const id = few ? "t.id || ''" : 't.id';
   const select = `select ${list(tableSqlOf(stream.table).given, 't.')} from ${tableOf(stream)} t
     where t.env_id = @env and ${id} > @after and ${whereLive(stream)} and ${sql} order by ${id} limit ${BATCH_ROWS}`;
@@ -192,12 +134,10 @@ export function* remove(
   for (let after = ''; ; ) {
     const going = yield* rows(scope, select, { ...values, after });
     const changes = going.map((row) => absent(row, at));
-    yield* writeChanges(scope, stream, changes);
-    const marks = changes.flatMap((change) => changeMarks(stream, change, null));
-    yield* writeMarks(
-      scope,
-      marks.filter((mark) => scope.marking.has(mark.stream)),
-    );
+    yield* writeChanges(scope, changes);
+    const made = changes.flatMap((change) => changeMarks(stream, change, null));
+    const marks = made.filter((mark) => scope.marking.has(mark.stream));
+    yield* writeMarks(scope, marks);
     deleted += going.length;
     if (going.length < BATCH_ROWS) return { written: 0, deleted };
     after = String(going.at(-1)?.['id']);
@@ -205,32 +145,20 @@ export function* remove(
 }
 
 /** Holds back the removal of the rows that meet a condition, unless it is explained (R14). */
-export function* holdBack(
-  scope: CommitScope,
-  stream: Stream,
-  { sql, values, at }: SqlCondition & { at: Instant },
-): SqlStatements<void> {
+export function* holdBack(scope: CommitScope, { sql, values, at }: RemovalInput): SqlStatements<void> {
+  const { stream } = scope;
   const second = stream.key[1] === undefined ? "''" : `t.${quote(stream.key[1])}`;
-  yield* execute(
-    scope,
-    `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
-      select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at from ${tableOf(stream)} t
-      where t.env_id = @env and ${whereLive(stream)} and ${sql} and not ${whereExplained(stream)}
-      on conflict (env_id, stream, key_1, key_2) do update set absent_at = excluded.absent_at`,
-    { ...values, at },
-  );
+  const insert = `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+    select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at ${liveRows(stream)}
+    and ${sql} and not ${whereExplained(stream)}
+    on conflict (env_id, stream, key_1, key_2) do update set absent_at = excluded.absent_at`;
+  yield* execute(scope, insert, { ...values, at });
 }
 
 /** Keeps only the held-back removals of rows that meet a condition. */
-export function* pruneHeldRemovals(
-  scope: CommitScope,
-  stream: Stream,
-  { sql, values = {} }: SqlCondition,
-): SqlStatements<void> {
-  yield* execute(
-    scope,
-    `delete from held_removals as h where ${whereStream(stream, 'h')}
-      and not exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)} and ${sql})`,
-    values,
-  );
+export function* pruneHeldRemovals(scope: CommitScope, { sql, values }: SqlCondition): SqlStatements<void> {
+  const { stream } = scope;
+  const prune = `delete from held_removals as h where ${whereStream(stream, 'h')} and not exists (select 1
+    from ${tableOf(stream)} t where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)} and ${sql})`;
+  yield* execute(scope, prune, values);
 }

@@ -4,7 +4,7 @@ import type { MirrorReader, RowKey, RowKeys, TableFilter, TableGroup } from '../
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { countTable, existingWithChildren, liveRows } from '../sql/lookups.ts';
 import { findMissing, forgetSeen, noteSeen, whereMissing, writeNoted } from '../sql/seen-keys.ts';
-import { column, type MirrorScope, rows, run, type SqlStatements } from '../sql/statements.ts';
+import { column, execute, type MirrorScope, rows, type SqlStatements } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
 import { portMethods, sqliteScope } from './driver.ts';
 import type { MirrorFile } from './open.ts';
@@ -13,27 +13,33 @@ import { createWorkTables } from './temporary-tables.ts';
 /** One environment's part of a mirror that is open for reading only (see `createScratchTables`). */
 export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorReader {
   const scope = sqliteScope(mirror, envId);
-  // Recorded keys have no time and no run, and make no marks.
-  const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>(), reopened: new Set<never>() };
   const asking = portMethods(mirror);
   return {
     checkpoints: asking(() => loadCheckpoints(envId)),
     existing: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     recordSeen: asking(function* (stream, keys) {
-      noteSeen(writing, stream, { keys, readNumber: 1 });
+      noteSeen(scope, stream, { keys, readNumber: 1 });
       yield* writeNoted(mirror.noted);
     }),
-    forget: asking((stream) => forgetSeen(writing, stream, 'all')),
+    forget: asking((stream) => forgetSeen(scope, stream, 'all')),
     unseenKeys: asking((stream, from, within) => unseenKeys(scope, stream, { ...from, within: within ?? {} })),
-    recordPending: asking((what, stream, ids) => recordPending(scope, { what, stream, ids })),
-    recordFeedTime: asking((stream, dated) => recordFeedTime(scope, stream, dated)),
-    feedTimes: asking((stream, ids) => feedTimes(scope, stream, ids)),
-    pendingIds: asking((what, stream, ids) => among(scope, EXPECTED, { stream, what, ids })),
-    marked: asking(function* (stream, ids) {
-      const ahead = yield* among(scope, EXPECTED, { stream, what: 'marked', ids });
-      return new Set([...ahead, ...(yield* among(scope, ['marks', 'id'], { stream, ids }))]);
+    recordPending: asking((what, stream, ids) =>
+      execute(scope, RECORD_PENDING, { stream, what, ids: JSON.stringify(ids) }),
+    ),
+    recordFeedTime: asking((stream, dated) =>
+      execute(scope, RECORD_FEED_TIME, { stream, rows: JSON.stringify(dated) }),
+    ),
+    feedTimes: asking(function* (stream, ids) {
+      const found = yield* rows(scope, FEED_TIMES, { stream, ids: JSON.stringify(ids) });
+      return new Map(found.map(({ id, at }) => [String(id), String(at)]));
     }),
-    heldRemovals: asking((stream, keys) => heldRemovals(scope, stream, keys)),
+    pendingIds: asking((what, stream, ids) => idsAmong(scope, PENDING, { stream, what, ids })),
+    marked: asking((stream, ids) => idsAmong(scope, MARKED, { stream, what: 'marked', ids })),
+    heldRemovals: asking(function* (stream, keys) {
+      const found = yield* rows(scope, HELD_REMOVALS, { stream, ids: JSON.stringify(keys.map(([first]) => first)) });
+      const held = found.map(({ key_1: first, key_2: second }) => (second === '' ? [first] : [first, second]));
+      return new Set(held.map((key) => joinKey(key.map(String))));
+    }),
     count: asking((stream, within) => countTable(scope, stream, within)),
     groups: asking((stream, field, within) => groups(scope, stream, { field, within })),
   };
@@ -43,9 +49,8 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
 export function createScratchTables({ connection }: MirrorFile): void {
   // Half of the default, because memory is limited.
   connection.pragma('cache_size = -8000');
-  connection.exec(
-    `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
-  );
+  connection.exec(`create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer,
+    keys text)`);
   createWorkTables(connection);
   connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
     primary key (env_id, stream, what, id)) without rowid`);
@@ -53,43 +58,22 @@ export function createScratchTables({ connection }: MirrorFile): void {
     primary key (env_id, stream, id)) without rowid`);
 }
 
-function* recordPending(
-  scope: MirrorScope,
-  { what, stream, ids }: { what: string; stream: StreamName; ids: readonly string[] },
-): SqlStatements<void> {
-  const sql = `insert into expected select @env, @stream, @what, value from ${scope.dialect.texts('@ids')} where true
-    on conflict do nothing`;
-  yield* run(scope, sql, { stream, what, ids: JSON.stringify(ids) });
-}
+const AMONG_IDS = 'in (select value from json_each(@ids))';
 
-function* recordFeedTime(
-  scope: MirrorScope,
-  stream: StreamName,
-  dated: Parameters<MirrorReader['recordFeedTime']>[1],
-): SqlStatements<void> {
-  const sql = `insert into dated select @env, @stream, value ->> 'id', value ->> 'at' from json_each(@rows) where true
-    on conflict do update set at = max(at, excluded.at)`;
-  yield* run(scope, sql, { stream, rows: JSON.stringify(dated) });
-}
+const RECORD_PENDING = `insert into expected select @env, @stream, @what, value from json_each(@ids) where true
+  on conflict do nothing`;
 
-function* feedTimes(
-  scope: MirrorScope,
-  stream: StreamName,
-  ids: readonly string[],
-): SqlStatements<ReadonlyMap<string, string>> {
-  const sql = `select id, at from dated where env_id = @env and stream = @stream
-    and id in (select value from ${scope.dialect.texts('@ids')})`;
-  const found = yield* rows(scope, sql, { stream, ids: JSON.stringify(ids) });
-  return new Map(found.map(({ id, at }) => [String(id), String(at)]));
-}
+const RECORD_FEED_TIME = `insert into dated select @env, @stream, value ->> 'id', value ->> 'at' from json_each(@rows)
+  where true on conflict do update set at = max(at, excluded.at)`;
 
-function* heldRemovals(scope: MirrorScope, stream: StreamName, rowKeys: RowKeys): SqlStatements<ReadonlySet<string>> {
-  const sql = `select key_1, key_2 from held_removals where env_id = @env and stream = @stream
-    and key_1 in (select value from ${scope.dialect.texts('@ids')})`;
-  const found = yield* rows(scope, sql, { stream, ids: JSON.stringify(rowKeys.map(([first]) => first)) });
-  const keys = found.map(({ key_1: first, key_2: second }) => (second === '' ? [first] : [first, second]));
-  return new Set(keys.map((key) => joinKey(key.map(String))));
-}
+const FEED_TIMES = `select id, at from dated where env_id = @env and stream = @stream and id ${AMONG_IDS}`;
+
+const PENDING = `select id from expected where env_id = @env and stream = @stream and what = @what and id ${AMONG_IDS}`;
+
+const MARKED = `${PENDING} union select id from marks where env_id = @env and stream = @stream and id ${AMONG_IDS}`;
+
+const HELD_REMOVALS = `select key_1, key_2 from held_removals
+  where env_id = @env and stream = @stream and key_1 ${AMONG_IDS}`;
 
 function* unseenKeys(
   scope: MirrorScope,
@@ -114,15 +98,11 @@ function* unseenKeys(
   return found.map((row) => stream.key.map((name) => String(row[name])));
 }
 
-const EXPECTED = ['expected', 'id', ' and what = @what'] as const;
-
-function* among(
+function* idsAmong(
   scope: MirrorScope,
-  [table, name, only = '']: readonly [table: string, column: string, only?: string],
-  { ids, ...values }: { stream: StreamName; what?: string; ids: readonly string[] },
+  sql: string,
+  { ids, ...values }: { stream: StreamName; what: string; ids: readonly string[] },
 ): SqlStatements<ReadonlySet<string>> {
-  const sql = `select ${name} from ${table} where env_id = @env and stream = @stream${only}
-    and ${name} in (select value from ${scope.dialect.texts('@ids')})`;
   const found = yield* column(scope, sql, { ...values, ids: JSON.stringify(ids) });
   return new Set(found.map(String));
 }
