@@ -5,7 +5,6 @@ import {
   firstKey,
   fromMarked,
   fromRejected,
-  type SqlCondition,
   tableOf,
   WHERE_HAS_KEY,
   WHERE_UNSETTLED,
@@ -16,7 +15,7 @@ import {
   whereStream,
   whereUncleared,
 } from './conditions.ts';
-import { countTable } from './lookups.ts';
+import { countTable, liveRows } from './lookups.ts';
 import { findMissing, loadSeenKeys, TIES, whereMissing } from './seen-keys.ts';
 import { column, type MirrorScope, type SqlStatements, value } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
@@ -46,20 +45,15 @@ export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery
     const isMissing = query.about === 'candidates' || isOfAll(stream, query);
     yield* isMissing ? findMissing(scope, stream) : loadSeenKeys(scope, stream);
   }
-  const { sql, values } = BACKLOG[query.about](stream, query);
-  const ids = yield* column(scope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
-    ...values,
-    after: query.after,
-  });
+  const sql = BACKLOG[query.about](stream, query);
+  const values = { ...query, before: query.before ?? LAST_INSTANT };
+  const next = `${sql} and id > @after order by id limit ${BACKLOG_IDS}`;
+  const ids = (yield* column(scope, next, values)) as string[];
   // Without ids, counting all rows would be most of the cost of an idle run.
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
-  const weighed = isWeighed
-    ? {
-        ids: Number(yield* value(scope, `select count(*) from (${sql}) pending`, values)),
-        rows: yield* countTable(scope, stream),
-      }
-    : null;
-  return { ids: ids as string[], weighed };
+  if (!isWeighed) return { ids, weighed: null };
+  const count = Number(yield* value(scope, `select count(*) from (${sql}) pending`, values));
+  return { ids, weighed: { ids: count, rows: yield* countTable(scope, stream) } };
 }
 
 /** Whether a scan of edges looks for the ones that it has not returned. */
@@ -67,48 +61,38 @@ function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
   return about === 'unshown' && mode === 'scan' && staged !== undefined;
 }
 
+function idsFrom(selected: string): string {
+  return `select id from (${selected}) pending where true`;
+}
+
 /** Unseen live rows, except those whose removal a tombstone explains (R14); without a scan, those held back. */
-function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
-  if (mode === 'feed')
-    return {
-      sql: `select id from (select t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}
-        and ${whereHeldBack(stream)}) pending where true`,
-    };
-  const key = stream.key[0];
+function candidates(stream: Stream, { mode }: BacklogQuery): string {
+  if (mode === 'feed') return idsFrom(`select t.id ${liveRows(stream)} and ${whereHeldBack(stream)}`);
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${whereExplained(stream)}`;
-  return {
-    sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}
-      and ${whereMissing(stream)}${ofSnapshot}) pending where true`,
-  };
+  return idsFrom(`select t.${firstKey(stream)} id ${liveRows(stream)} and ${whereMissing(stream)}${ofSnapshot}`);
 }
 
 /** Rows whose tombstones may be older than they are; after a scan, only those that live or that it returned (R10). */
-function ties(stream: Stream, { mode }: BacklogQuery): SqlCondition {
+function ties(stream: Stream, { mode }: BacklogQuery): string {
   const live = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.id = s.key_1 and ${whereLive(stream)}`;
   const returned = `select 1 from seen_keys o where ${whereStream(stream, 'o')} and o.key_1 = s.key_1 and o.read_number <> ${TIES}`;
   const shown = mode === 'scan' ? ` and (exists (${live}) or exists (${returned}))` : '';
-  return {
-    sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')}
-      and s.read_number = ${TIES}${shown}) pending where true`,
-  };
+  return idsFrom(`select s.key_1 id from seen_keys s where ${whereStream(stream, 's')}
+    and s.read_number = ${TIES}${shown}`);
 }
 
 /** Live marked rows that were last synced before the bound. */
-function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
-  return {
-    sql: `select id from (select m.id ${fromMarked(stream)} and m.number <= @lastMark
-      and (t.synced_at is null or t.synced_at < @before)) pending where true`,
-    values: { lastMark, before: before ?? LAST_INSTANT, run },
-  };
+function markedBefore(stream: Stream): string {
+  return idsFrom(`select m.id ${fromMarked(stream)} and m.number <= @lastMark
+    and (t.synced_at is null or t.synced_at < @before)`);
 }
 
 /**
  * Marked rows that the reads did not return, unless they have no dependents yet and are read once more anyway; after a
  * scan of edges, also the columns that would lose their last edge (R18).
  */
-function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
+function unshown(stream: Stream, query: BacklogQuery): string {
   if (stream.parent !== undefined) return movedParents(stream, query);
-  const { lastMark, run, settledBefore } = query;
   const isStaged = stream.staged !== undefined;
   const unseen = isStaged ? `not ${whereSeen(stream, 't.id')}` : 'true';
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${firstKey(stream)} = m.id`;
@@ -116,30 +100,23 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and ${counts} and ${unseen}`;
   const losing = `select t.id from ${nameOf(stream.parentTable?.table)} t where t.env_id = @env and t.deleted_at is null
     and t.id in (select m.key_1 from missing_keys m where ${whereStream(stream, 'm')}) and ${unseen}`;
-  const ids = isOfAll(stream, query) ? `${marked} union ${losing}` : marked;
-  return { sql: `select id from (${ids}) pending where true`, values: { lastMark, run, settledBefore } };
+  return idsFrom(isOfAll(stream, query) ? `${marked} union ${losing}` : marked);
 }
 
 /**
  * Marked parents that are live or have a live row; others need no lookup. After their rows were looked up: those still
  * marked that are live and have a live row (R13).
  */
-function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): SqlCondition {
+function movedParents(stream: Stream, { about }: BacklogQuery): string {
   const { parent } = stream;
   if (parent === undefined) throw new Error(`${stream.name} has no parent`);
   const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = @env and o.id = m.id and o.deleted_at is null`;
   const owns = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(parent.by)} = m.id and ${whereLive(stream)}`;
-  return {
-    sql: `select m.id from marks m where ${whereStream(stream, 'm')} and ${whereUncleared('m')} and m.number <= @lastMark
-      and (exists (${lives}) ${about === 'owned' ? 'or' : 'and'} exists (${owns}))`,
-    values: { lastMark, run },
-  };
+  return `select m.id from marks m where ${whereStream(stream, 'm')} and ${whereUncleared('m')} and m.number <= @lastMark
+    and (exists (${lives}) ${about === 'owned' ? 'or' : 'and'} exists (${owns}))`;
 }
 
 /** Rejected rows that the round has not seen yet. */
-function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
-  return {
-    sql: `select id from (select r.row_key id ${fromRejected(stream)} and ${WHERE_HAS_KEY} and r.run_id < @run) pending where true`,
-    values: { run },
-  };
+function rejectedBefore(stream: Stream): string {
+  return idsFrom(`select r.row_key id ${fromRejected(stream)} and ${WHERE_HAS_KEY} and r.run_id < @run`);
 }

@@ -12,7 +12,6 @@ export function tableOf(stream: Stream): string {
   return nameOf(stream.table);
 }
 
-/** The first part of the key, quoted. */
 export function firstKey(stream: Stream): string {
   return quote(stream.key[0]);
 }

@@ -1,9 +1,9 @@
-import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
-import { primaryKeyOf } from '../../../schema/table.ts';
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import type { ColumnKind } from '../../../schema/column-types.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
 import type { Instant } from '../../core/time/instant.ts';
+import { tableSqlOf } from './tables.ts';
 
 /** A table as a copy needs it; every kind of mirror has it. */
 export interface CopiedTable {
@@ -80,18 +80,16 @@ export interface CopyTarget {
 export const COPIED_TABLES: readonly CopiedTable[] = [...STATE_TABLES, ...MIRRORED_TABLES].map(copiedTable);
 
 function copiedTable(table: SQLiteTable): CopiedTable {
-  const { name, columns } = getTableConfig(table);
-  const numbered = columns.find((column) => column.primary && kindOf(column) === 'integer');
-  const key = primaryKeyOf(table);
-  const names = new Set(columns.map((column) => column.name));
+  const { name, key, kinds } = tableSqlOf(table);
+  const [first = '', ...others] = key;
   return {
     name,
-    columns: columns.map((column) => ({ name: column.name, kind: kindOf(column) })),
+    columns: [...kinds].map(([column, kind]) => ({ name: column, kind })),
     key,
-    numbered: numbered?.name ?? null,
+    numbered: kinds.get(first) === 'integer' && others.length === 0 ? first : null,
     isOrdered: key.length === 0,
-    hasEnvironments: names.has('env_id'),
-    hasTombstones: names.has('deleted_at'),
-    isStamped: MIRRORED_TABLES.includes(table) && ['env_id', 'mirrored_at'].every((name) => names.has(name)),
+    hasEnvironments: kinds.has('env_id'),
+    hasTombstones: kinds.has('deleted_at'),
+    isStamped: MIRRORED_TABLES.includes(table) && kinds.has('env_id') && kinds.has('mirrored_at'),
   };
 }

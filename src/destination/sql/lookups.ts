@@ -38,27 +38,19 @@ export function* existingRows(scope: MirrorScope, stream: Stream, keys: LookupKe
   if (keys.length === 0) return new Map();
   const single = stream.key.length === 1;
   if (single && (yield* isBeyond(scope, stream, keys))) return new Map();
-  const among = single ? rowsAmong(scope, stream) : edgesAmong(scope, stream);
-  const found = yield* rows(scope, `select ${list(tableSqlOf(stream.table).given, 't.')} ${among}`, {
-    keys: JSON.stringify(single ? keys.map((key) => key[0]) : keys.toSorted(byFirst)),
-  });
-  return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
-}
-
-function rowsAmong({ dialect }: MirrorScope, stream: Stream): string {
-  const among = `t.${firstKey(stream)} in (select value from ${dialect.texts('@keys')})`;
-  return `from ${tableOf(stream)} t where t.env_id = @env and ${among}`;
-}
-
-/** Each edge is looked up by its whole key, although one end has an index. */
-function edgesAmong({ dialect }: MirrorScope, stream: Stream): string {
+  const ids = scope.dialect.texts('@keys');
+  // Each edge is looked up by its whole key, although one end has an index.
   const ends = stream.key.map((name, i) => `t.${quote(name)} = k.value ->> ${i}`).join(' and ');
-  return `from ${dialect.arrays('@keys')} k cross join ${tableOf(stream)} t where t.env_id = @env and ${ends}`;
-}
-
-/** The order of the table, so each of its pages is read once. */
-function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): number {
-  return a < b ? -1 : Number(a > b);
+  const among = single
+    ? `from ${tableOf(stream)} t where t.env_id = @env and t.${firstKey(stream)} in (select value from ${ids})`
+    : `from ${scope.dialect.arrays('@keys')} k cross join ${tableOf(stream)} t where t.env_id = @env and ${ends}`;
+  const sql = `select ${list(tableSqlOf(stream.table).given, 't.')} ${among}`;
+  // Edges come in the order of the table, so each of its pages is read once.
+  const wanted = single
+    ? keys.map((key) => key[0])
+    : keys.toSorted(([a = ''], [b = '']) => (a < b ? -1 : Number(a > b)));
+  const found = yield* rows(scope, sql, { keys: JSON.stringify(wanted) });
+  return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
 }
 
 /** Whether all keys come after the table's last row, as in a first scan: then no row has to be looked up. */
@@ -74,18 +66,16 @@ export function* resumePoint({ envId }: MirrorScope, stream: Stream): SqlStateme
   return { checkpoint: checkpointOf(stream.name), markableStreams: markableStreams(stream, checkpointOf) };
 }
 
-/** What the next round depends on. */
-export function* facts(
-  scope: MirrorScope,
-  stream: Stream,
-  about: FactsQuery & { run: number },
-): SqlStatements<RoundFacts> {
+type MarksQuery = FactsQuery & { readonly run: number };
+
+export function* facts(scope: MirrorScope, stream: Stream, about: MarksQuery): SqlStatements<RoundFacts> {
+  const [parent = ''] = stream.dependencies;
+  const scannedParent = `from sync_checkpoints c where c.env_id = @env and c.stream = '${parent}' and c.scan_ended_cycle is not null`;
   const sql = `select ${existsFlag(liveRows(stream))} has_rows,
     ${existsFlag(`${fromRejected(stream)} and ${WHERE_HAS_KEY}`)} has_rejected,
     ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark,
-    ${existsFlag(scannedParent(stream))} is_parent_scanned, m.* from (${selectMarks(stream, about)}) m`;
-  const { since, settledBefore, run } = about;
-  const [found] = yield* rows(scope, sql, { since, settledBefore, run });
+    ${existsFlag(scannedParent)} is_parent_scanned, m.* from (${selectMarks(stream, about)}) m`;
+  const [found] = yield* rows(scope, sql, { ...about });
   return {
     hasRows: found?.['has_rows'] === 1,
     marks: marksOf(found),
@@ -106,12 +96,6 @@ function* aboutHistories(scope: MirrorScope, { method }: Stream): SqlStatements<
   return { count: Number(found?.['count']), latestReadAt: (found?.['latestReadAt'] ?? null) as Instant | null };
 }
 
-/** The checkpoint of the stream that this one follows, once its first scan has ended. */
-function scannedParent({ dependencies: [parent = ''] }: Stream): string {
-  return `from sync_checkpoints c where c.env_id = @env and c.stream = '${parent}' and c.scan_ended_cycle is not null`;
-}
-
-/** The number of live rows with these values in their fields. */
 export function* countTable(scope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
   return Number(yield* value(scope, `select count(*) ${liveRows(stream, within)}`, within));
 }
@@ -132,12 +116,8 @@ export function* lastMark(scope: MirrorScope): SqlStatements<number> {
 const LAST_MARK = 'select last_mark from mirror_environments where env_id = @env';
 
 /** The marks that a round has to clear, by whether a feed from `since` reaches the row; none left by this run. */
-export function* countMarks(
-  scope: MirrorScope,
-  stream: Stream,
-  { since, settledBefore, run }: FactsQuery & { run: number },
-): SqlStatements<RoundFacts['marks']> {
-  const [found] = yield* rows(scope, selectMarks(stream, { since }), { since, settledBefore, run });
+export function* countMarks(scope: MirrorScope, stream: Stream, about: MarksQuery): SqlStatements<RoundFacts['marks']> {
+  const [found] = yield* rows(scope, selectMarks(stream, about), { ...about });
   return marksOf(found);
 }
 
@@ -159,11 +139,9 @@ function selectMarks(stream: Stream, { since }: Pick<FactsQuery, 'since'>): stri
 export function* outstandingCounts(scope: MirrorScope, stream: Stream): SqlStatements<OutstandingCounts> {
   const held = `select count(*) from held_removals h cross join ${tableOf(stream)} t
     where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)}`;
-  const [found] = yield* rows(
-    scope,
-    `select (${held}) held_removals, (select count(*) ${fromRejected(stream)}) rejected`,
-  );
-  return { heldRemovals: Number(found?.['held_removals']), rejected: Number(found?.['rejected']) };
+  const sql = `select (${held}) held_removals, (select count(*) ${fromRejected(stream)}) rejected`;
+  const [found = {}] = yield* rows(scope, sql);
+  return { heldRemovals: Number(found['held_removals']), rejected: Number(found['rejected']) };
 }
 
 export function* dueTests(scope: MirrorScope, { limit, run, fresh }: DueTestsQuery): SqlStatements<DueTest[]> {
@@ -214,16 +192,16 @@ export function* existingWithChildren(
 ): SqlStatements<Map<string, ExistingRow>> {
   const found = yield* existingRows(scope, stream, keys);
   const byTable = yield* partsOf(scope, stream, keys);
-  const all = keys.flatMap((key): [string, ExistingRow][] => {
+  const all = new Map<string, ExistingRow>();
+  for (const key of keys) {
     const joined = joinKey(key);
     const row = found.get(joined);
     const parts = byTable.map((byParent) => byParent.get(joined) ?? []);
-    if (row !== undefined) return [[joined, { row, parts }]];
-    return parts.flat().length === 0
-      ? []
-      : [[joined, { row: { [String(stream.key[0])]: joined }, parts, partial: true }]];
-  });
-  return new Map(all);
+    if (row !== undefined) all.set(joined, { row, parts });
+    else if (parts.flat().length > 0)
+      all.set(joined, { row: { [String(stream.key[0])]: joined }, parts, partial: true });
+  }
+  return all;
 }
 
 /** The rows of each child table, by the key of the row that they belong to. */

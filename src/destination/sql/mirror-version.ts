@@ -28,10 +28,8 @@ export function refuseNewer(found: number, { last }: MigrationTimes, name: strin
 /** Refuses a mirror made before the first release, which cannot be migrated. @throws SyncError `usage` */
 export function refuseUnreleased(found: number, { first }: MigrationTimes, name: string): void {
   if (found === 0 || found >= first) return;
-  throw new SyncError(
-    'usage',
-    `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db (keep this one if it has history that the service no longer returns)`,
-  );
+  const text = `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db (keep this one if it has history that the service no longer returns)`;
+  throw new SyncError('usage', text);
 }
 
 /** Refuses a mirror that must be migrated before it can be read. @throws SyncError `usage` */

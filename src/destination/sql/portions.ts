@@ -17,7 +17,6 @@ export function nextPortion(rows: readonly ListedRow[], maxRows = MAX_ROWS): num
 /** The first portion is small, because the rows' size is unknown. */
 export const FIRST_PORTION = 100;
 
-/** Groups single rows into portions. */
 export function* inPortions<Row extends ListedRow>(rows: Iterable<Row>): Generator<readonly Row[]> {
   let [portion, length]: [Row[], number] = [[], 0];
   for (const row of rows) {
@@ -31,9 +30,6 @@ export function* inPortions<Row extends ListedRow>(rows: Iterable<Row>): Generat
 }
 
 function lengthOf(row: ListedRow): number {
-  return row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
-}
-
-function sizeOf(value: ListedRow[number]): number {
-  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
+  const sizes = row.map((value) => (typeof value === 'string' || value instanceof Uint8Array ? value.length : 8));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
