@@ -1,20 +1,11 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { realPath, takeLock } from '../../../state/lock.ts';
 import { closeAfter } from '../../core/close-after.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
+import { flush } from './copy.ts';
 import { fileError } from './file-error.ts';
 import { mirrorExists, openEarlier, refuseLeftLog, refuseMissing } from './open.ts';
 
@@ -69,7 +60,8 @@ function refuseTarget(path: string, to: string): void {
   if (there?.isDirectory() === true) throw refuse('is a folder');
   refuseLeftLog(to);
   if (there === undefined || there.size === 0) return;
-  if (isSame(there, statSync(path))) throw refuse('is the mirror itself');
+  const { dev, ino } = statSync(path);
+  if (there.dev === dev && there.ino === ino) throw refuse('is the mirror itself');
   if (['-wal', '-shm'].some((end) => existsSync(realPath(to) + end)))
     throw refuse('is a mirror in use, with a -wal or -shm file');
   try {
@@ -80,8 +72,6 @@ function refuseTarget(path: string, to: string): void {
 }
 
 const ABSENT = { throwIfNoEntry: false } as const;
-
-const isSame = (one: Stats, other: Stats): boolean => one.dev === other.dev && one.ino === other.ino;
 
 /** A megabyte of SQLite's usual pages: few enough that signals are handled in between (R27). */
 const PAGES_AT_ONCE = 256;
@@ -112,30 +102,12 @@ function finish(copy: string, path: string): number {
     connection.pragma('journal_mode = delete');
     const found = connection.pragma('quick_check(1)', { simple: true });
     if (found !== 'ok') throw new SyncError('run', `${path} is damaged (${found}): restore it from an earlier backup`);
-    const tables = connection
-      .prepare<[], string>(
-        "select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'",
-      )
-      .pluck()
-      .all();
-    const counts = tables.map((name) => `select count(*) n from ${quote(name)}`);
-    return Number(
-      connection
-        .prepare(`select sum(n) from (${counts.join(' union all ')})`)
-        .pluck()
-        .get(),
-    );
+    const tables = connection.prepare<[], string>(TABLES).pluck().all();
+    const counts = tables.map((name) => `select count(*) n from ${quote(name)}`).join(' union all ');
+    return Number(connection.prepare(`select sum(n) from (${counts})`).pluck().get());
   } finally {
     connection.close();
   }
 }
 
-/** Flushes a file to disk before it is renamed, so a power loss leaves no partial file. */
-export function flush(path: string): void {
-  const file = openSync(path, 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
+const TABLES = "select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'";

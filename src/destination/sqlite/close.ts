@@ -1,4 +1,23 @@
 import Database from 'better-sqlite3';
+import type { MirrorLock } from '../../../state/lock.ts';
+
+/** Does a step with something open, which stays open unless the step fails. */
+export function orClose<Open, Done>(open: Open, close: (open: Open) => void, step: (open: Open) => Done): Done {
+  try {
+    return step(open);
+  } catch (error) {
+    close(open);
+    throw error;
+  }
+}
+
+export function release(lock: MirrorLock): void {
+  lock.release();
+}
+
+export function closeFile({ connection }: { connection: Database.Database }): void {
+  connection.close();
+}
 
 /**
  * Closes a mirror that was open for writing, and leaves `-wal` and `-shm` beside it. SQLite removes them with the last
@@ -28,20 +47,13 @@ function emptyLog(connection: Database.Database): void {
 
 /** A connection that has read from the file, so that it holds `-wal` and `-shm`; null if the file cannot be read. */
 function openReader(path: string): Database.Database | null {
-  const reader = openReadOnly(path);
+  let reader: Database.Database | null = null;
   try {
-    reader?.prepare('select count(*) from sqlite_schema').get();
+    reader = new Database(path, { readonly: true });
+    reader.prepare('select count(*) from sqlite_schema').get();
     return reader;
   } catch {
     reader?.close();
-    return null;
-  }
-}
-
-function openReadOnly(path: string): Database.Database | null {
-  try {
-    return new Database(path, { readonly: true });
-  } catch {
     return null;
   }
 }

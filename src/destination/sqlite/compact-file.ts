@@ -1,8 +1,6 @@
 import { statSync } from 'node:fs';
-import { takeLock } from '../../../state/lock.ts';
-import { closeWritten } from './close.ts';
-import { fileError } from './file-error.ts';
-import { openForWriting, refuseMissing } from './open.ts';
+import { attempt } from './file-error.ts';
+import { refuseMissing, writeUnderLock } from './open.ts';
 
 /** The size of a mirror, with its log, before and after it was compacted. */
 export interface CompactReport {
@@ -18,21 +16,9 @@ export interface CompactReport {
  */
 export function compactFile(db: string): CompactReport {
   refuseMissing(db);
-  const lock = takeLock(db);
-  try {
-    const bytes_before = bytesOf(db);
-    const mirror = openForWriting(db);
-    try {
-      mirror.connection.exec('vacuum');
-    } finally {
-      closeWritten(mirror);
-    }
-    return { db, bytes_before, bytes_after: bytesOf(db) };
-  } catch (error) {
-    throw fileError(db, error);
-  } finally {
-    lock.release();
-  }
+  const bytes_before = bytesOf(db);
+  attempt(db, () => writeUnderLock(db, ({ connection }) => connection.exec('vacuum')));
+  return { db, bytes_before, bytes_after: bytesOf(db) };
 }
 
 function bytesOf(path: string): number {

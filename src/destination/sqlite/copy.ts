@@ -1,4 +1,4 @@
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
@@ -7,8 +7,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
 import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
-import { flush } from './backup.ts';
-import { closeWritten } from './close.ts';
+import { closeWritten, orClose, release } from './close.ts';
 import { attempt, fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseLeftLog, refuseNoFolder } from './open.ts';
@@ -19,9 +18,12 @@ export function openSqliteSource(path: string): CopySource {
   // All reads of one transaction see the same state, whatever is committed meanwhile.
   connection.exec('begin');
   return {
-    async *rows(table) {
+    async *rows({ name, columns }) {
+      const names = list(columns.map((column) => column.name));
+      // In insertion order: of two staged rows with one key, the later one counts (R16).
+      const sql = `select ${names} from ${quote(name)} order by rowid`;
       try {
-        yield* inPortions(readTable(connection, table));
+        yield* inPortions(connection.prepare<[], CopiedRow>(sql).raw().iterate());
       } catch (error) {
         throw fileError(path, error);
       }
@@ -32,21 +34,11 @@ export function openSqliteSource(path: string): CopySource {
   };
 }
 
-function readTable(connection: Database, { name, columns }: CopiedTable): IterableIterator<CopiedRow> {
-  const names = list(columns.map((column) => column.name));
-  // In insertion order: of two staged rows with one key, the later one counts (R16).
-  return connection
-    .prepare<[], CopiedRow>(`select ${names} from ${quote(name)} order by rowid`)
-    .raw()
-    .iterate();
-}
-
 /** Starts a new mirror file next to its final path. @throws SyncError `locked`, or `usage` if there is a file */
 export function openSqliteTarget(path: string): CopyTarget {
   refuseNoFolder(path);
   refuseTaken(path);
-  const lock = takeLock(path);
-  try {
+  return orClose(takeLock(path), release, (lock) => {
     const made = startFile(path);
     return {
       async write(table, rows) {
@@ -63,14 +55,16 @@ export function openSqliteTarget(path: string): CopyTarget {
         lock.release();
       },
     };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+  });
+}
+
+/** Flushes a file to disk before it is renamed, so a power loss leaves no partial file. */
+export function flush(path: string): void {
+  appendFileSync(path, '', { flush: true });
 }
 
 /** A mirror file that nobody sees before it is complete. Its one transaction is open. */
-export interface UnfinishedFile {
+interface UnfinishedFile {
   readonly connection: Database;
   /** Commits, and moves the file to its final path, following links. `beforeMove` is called just before. */
   finish(beforeMove: () => void): void;
@@ -80,10 +74,8 @@ export interface UnfinishedFile {
 /** Starts a file next to its final path; what an earlier attempt left there is removed. */
 export function startFile(path: string, mode?: number): UnfinishedFile {
   const real = realPath(path);
-  const beside = join(dirname(real), `.${basename(real)}.copy`);
-  const remove = (): void => removeFile(beside);
-  try {
-    remove();
+  return orClose(join(dirname(real), `.${basename(real)}.copy`), removeFile, (beside) => {
+    removeFile(beside);
     if (mode !== undefined) closeSync(openSync(beside, 'wx', mode));
     const connection = attempt(path, () => openNew(beside));
     return {
@@ -99,13 +91,10 @@ export function startFile(path: string, mode?: number): UnfinishedFile {
       },
       abandon() {
         connection.close();
-        remove();
+        removeFile(beside);
       },
     };
-  } catch (error) {
-    remove();
-    throw error;
-  }
+  });
 }
 
 /** Removes an SQLite file and those that SQLite puts beside it. A symbolic link stays. */
@@ -116,11 +105,9 @@ export function removeFile(path: string): void {
 
 function refuseTaken(path: string): void {
   refuseLeftLog(path);
-  if (mirrorExists(path))
-    throw new SyncError(
-      'usage',
-      `${path} exists already: name a new file, or move it away first, with its -wal if there is one`,
-    );
+  if (!mirrorExists(path)) return;
+  const text = `${path} exists already: name a new file, or move it away first, with its -wal if there is one`;
+  throw new SyncError('usage', text);
 }
 
 /** It needs no log: the file is not read before it is complete, and is created again after a crash. */

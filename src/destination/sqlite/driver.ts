@@ -15,7 +15,10 @@ export type PrepareStatement = (name: string, text?: () => string) => Statement;
 const MAX_STATEMENTS = 500;
 
 export function createStatementCache(connection: Database): PrepareStatement {
-  connection.function('same_json', { deterministic: true }, sameJsonTexts);
+  // 1 if both texts hold the same JSON (R21).
+  connection.function('same_json', { deterministic: true }, (a: unknown, b: unknown) =>
+    Number(typeof a === 'string' && typeof b === 'string' && sameJson(a, b)),
+  );
   const known = new Map<string, Statement>();
   return (name, text = () => name) => {
     const kept = known.get(name);
@@ -26,11 +29,6 @@ export function createStatementCache(connection: Database): PrepareStatement {
     if (known.size > MAX_STATEMENTS) known.delete(oldest);
     return statement;
   };
-}
-
-/** `same_json(a, b)` in SQL: 1 if both texts hold the same JSON (R21). */
-function sameJsonTexts(a: unknown, b: unknown): number {
-  return Number(typeof a === 'string' && typeof b === 'string' && sameJson(a, b));
 }
 
 export const SQLITE: SqlDialect = {
@@ -70,10 +68,11 @@ export function performAtOnce<Result>(
 const DRIZZLE = new SQLiteSyncDialect();
 
 function single(prepare: PrepareStatement, asked: StateStatement): SqlAnswer {
-  if ('values' in asked) {
-    const statement = prepare(asked.sql, () => plannedOnce(asked.sql));
-    return answer(statement, asked.values);
-  }
+  if ('values' in asked)
+    return answer(
+      prepare(asked.sql, () => plannedOnce(asked.sql)),
+      asked.values,
+    );
   const { sql, params } = DRIZZLE.sqlToQuery(asked);
   return answer(prepare(sql), params);
 }
@@ -106,14 +105,13 @@ const ROWS_PER_STATEMENT = 64;
 function write(prepare: PrepareStatement, { table, rows: given, same, conflict }: BulkUpsert): SqlAnswer {
   const own = table.columns.filter((name) => (same[name] ?? null) === null);
   const rows = conflict === 'append' ? given : inKeyOrder(given, table.key.find((name) => own.includes(name)) ?? '');
-  const sql = (count: number) => upsertSql({ table, conflict }, own, count);
   const shape = `${conflict} ${table.name} ${own.join()}`;
   let changes = 0;
   let size = ROWS_PER_STATEMENT;
   for (let start = 0; start < rows.length; start += size) {
     while (start + size > rows.length) size /= 2;
     const count = size;
-    const statement = prepare(`${shape} ${count}`, () => sql(count));
+    const statement = prepare(`${shape} ${count}`, () => upsertSql({ table, conflict }, own, count));
     changes += statement.run(valuesOf(rows, own, start, count), same).changes;
   }
   return { rows: [], changes };

@@ -26,9 +26,10 @@ export function fileError(path: string, error: unknown): unknown {
 export function readerError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);
   if (said === null || !/^SQLITE_(CANTOPEN|READONLY)/.test(said.code)) return fileError(path, error);
-  return new SyncError('usage', `${path} ${isAccessible(path, constants.R_OK) ? alone(path) : UNREADABLE}`, {
-    cause: error,
-  });
+  const why = isAccessible(path, constants.R_OK)
+    ? `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`
+    : 'cannot be read: check the permissions of the file and of its folder';
+  return new SyncError('usage', `${path} ${why}`, { cause: error });
 }
 
 /** Whether this user may access a file or folder in this mode: `R_OK` or `W_OK` of `constants`. */
@@ -40,11 +41,6 @@ export function isAccessible(path: string, mode: number): boolean {
     return false;
   }
 }
-
-const UNREADABLE = 'cannot be read: check the permissions of the file and of its folder';
-
-const alone = (path: string): string =>
-  `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`;
 
 /** Does a step whose errors say what is wrong with the file and what to do about it. */
 export function attempt<Done>(path: string, step: () => Done, errorOf = fileError): Done {

@@ -2,7 +2,7 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { getTableConfig, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { SyncError } from '../../core/errors.ts';
 import { type MigrationTimes, migrationTimesIn, migrationTimesOf, refuseUnreleased } from '../sql/mirror-version.ts';
 import { list, quote } from '../sql/tables.ts';
@@ -48,9 +48,8 @@ function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
 
 /** When a column is renamed or dropped, SQLite checks every view and trigger of the file, including the user's own. */
 function refusedFor(connection: Database, all: readonly MigrationMeta[], error: unknown): unknown {
-  const ours = all
-    .flatMap(({ sql }) => sql)
-    .flatMap((sql) => [...sql.matchAll(/CREATE VIEW `([^`]+)`/g)].map(([, view]) => view));
+  const statements = all.flatMap(({ sql }) => sql);
+  const ours = statements.flatMap((sql) => [...sql.matchAll(/CREATE VIEW `([^`]+)`/g)].map(([, view]) => view));
   const names = connection.prepare("select name from sqlite_schema where type in ('view', 'trigger')").pluck().all();
   const foreign = names.filter((name) => !ours.includes(String(name)));
   if (!(error instanceof Sqlite.SqliteError) || error.code !== 'SQLITE_ERROR' || foreign.length === 0) return error;
@@ -75,11 +74,7 @@ function droppedBy(ahead: readonly MigrationMeta[]): Set<string> {
 
 /** When the file's last migration was written, in milliseconds since 1970; 0 for an empty file. */
 export function sqliteVersion(connection: Database): number {
-  const journal = connection
-    .prepare("select count(*) from sqlite_schema where name = '__drizzle_migrations'")
-    .pluck()
-    .get();
-  if (journal === 0) return 0;
+  if (!has(connection, "sqlite_schema where name = '__drizzle_migrations'")) return 0;
   return Number(connection.prepare('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck().get());
 }
 
@@ -108,13 +103,8 @@ export function buildSecondaryIndexes(connection: Database, tables: readonly SQL
     const { name, indexes } = getTableConfig(table);
     for (const { config } of indexes) {
       const columns = config.columns.map((column) => (column as { name: string }).name);
-      const on = `${quote(name)} (${list(columns)})${only(config)}`;
-      connection.exec(`create index if not exists ${quote(config.name)} on ${on}`);
+      const where = config.where === undefined ? '' : ` where ${new SQLiteSyncDialect().sqlToQuery(config.where).sql}`;
+      connection.exec(`create index if not exists ${quote(config.name)} on ${quote(name)} (${list(columns)})${where}`);
     }
   }
-}
-
-/** Which rows a partial index holds. */
-function only({ where }: Index['config']): string {
-  return where === undefined ? '' : ` where ${new SQLiteSyncDialect().sqlToQuery(where).sql}`;
 }

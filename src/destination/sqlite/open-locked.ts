@@ -4,7 +4,7 @@ import type { Instant } from '../../core/time/instant.ts';
 import { CATALOGUE } from '../../streams/catalogue.ts';
 import type { WriterOptions } from '../mirror-store.ts';
 import { tableNamed } from '../sql/tables.ts';
-import { closeWritten } from './close.ts';
+import { closeWritten, orClose, release } from './close.ts';
 import { createSqliteDestination } from './destination.ts';
 import { withFileErrors } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
@@ -20,8 +20,7 @@ interface FileWriterOptions extends WriterOptions {
 /** Opens the mirror under its lock. @throws SyncError */
 export function openLocked(path: string, { stop, quietMs, clock, alertRules }: FileWriterOptions): OpenMirror {
   refuseInvalidMirror(path);
-  const lock = takeLock(path);
-  try {
+  return orClose(takeLock(path), release, (lock) => {
     const mirror = openIndexed(path, quietMs);
     return {
       state: fileState(mirror, clock),
@@ -40,23 +39,16 @@ export function openLocked(path: string, { stop, quietMs, clock, alertRules }: F
         }
       },
     };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+  });
 }
 
 function openIndexed(path: string, quietMs: number): MirrorFile {
-  const mirror = openForWriting(path, quietMs);
-  try {
+  return orClose(openForWriting(path, quietMs), closeWritten, (mirror) => {
     // A killed first sync may not have built them.
     buildSecondaryIndexes(mirror.connection, INDEXED);
     dropSecondaryIndexes(mirror.connection, INDEXED);
     return mirror;
-  } catch (error) {
-    closeWritten(mirror);
-    throw error;
-  }
+  });
 }
 
 /** Work that makes reads faster. A run that has to stop skips it (R27), and the next run does it first. */

@@ -2,17 +2,17 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
-import { realPath, unreachable } from '../../../state/lock.ts';
+import { realPath, takeLock, unreachable } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
-import { closeWritten } from './close.ts';
+import { closeFile, closeWritten, orClose } from './close.ts';
 import { createStatementCache, type PrepareStatement, perform } from './driver.ts';
 import { attempt, fileError, readerError } from './file-error.ts';
 import { migrateFile, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import { createWorkTables } from './temporary-tables.ts';
-import { type CommitTransactions, createTransactions } from './transactions.ts';
+import { createTransactions } from './transactions.ts';
 
 /** An open mirror: the connection, its prepared statements, and drizzle for the rest. */
 export interface MirrorFile {
@@ -21,7 +21,7 @@ export interface MirrorFile {
   readonly db: BetterSQLite3Database;
   readonly prepare: PrepareStatement;
   readonly noted: NotedKeys;
-  readonly transactions: CommitTransactions;
+  readonly transactions: ReturnType<typeof createTransactions>;
 }
 
 /** The most disk space that the log keeps once all of it has been copied into the file. */
@@ -35,43 +35,46 @@ export const MAX_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 export function openForWriting(path: string, quietMs = 0): MirrorFile {
   return guarded(path, () => {
     refuseReadOnly(path);
-    const mirror = connect(path, {}, quietMs);
-    try {
-      mirror.connection.pragma('journal_mode = WAL');
-      mirror.connection.pragma('synchronous = NORMAL');
+    return orClose(connect(path, {}, quietMs), closeWritten, (mirror) => {
+      const { connection } = mirror;
+      connection.pragma('journal_mode = WAL');
+      connection.pragma('synchronous = NORMAL');
       // A third of the default: a first sync reads little of what it wrote, and sorting takes as much again.
-      mirror.connection.pragma('cache_size = -5000');
+      connection.pragma('cache_size = -5000');
       // Four times the default, so a page that many commits change is copied from the log into the file less often.
-      mirror.connection.pragma('wal_autocheckpoint = 4000');
+      connection.pragma('wal_autocheckpoint = 4000');
       // With a permanent reader such as `serve`, the log would otherwise keep the largest size it ever had.
-      mirror.connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
-      migrateFile(mirror.connection);
-      createWorkTables(mirror.connection);
+      connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
+      migrateFile(connection);
+      createWorkTables(connection);
       return mirror;
-    } catch (error) {
-      closeWritten(mirror);
-      throw error;
-    }
+    });
   });
+}
+
+/** Works on a mirror under its lock. @throws SyncError `locked` or `usage` */
+export function writeUnderLock<Done>(path: string, work: (mirror: MirrorFile) => Done): Done {
+  const lock = takeLock(path);
+  try {
+    const mirror = openForWriting(path);
+    try {
+      return work(mirror);
+    } finally {
+      closeWritten(mirror);
+    }
+  } finally {
+    lock.release();
+  }
 }
 
 /** Opens an existing mirror of this version for reading only. @throws SyncError `usage` */
 export function openForReading(path: string): MirrorFile {
   refuseMissing(path);
-  return guarded(
-    path,
-    () => {
-      const mirror = connect(path, { readonly: true });
-      try {
-        refuseOlder(sqliteVersion(mirror.connection), sqliteMigrationTimes(), path);
-        return mirror;
-      } catch (error) {
-        mirror.connection.close();
-        throw error;
-      }
-    },
-    readerError,
-  );
+  return orClose(openEarlier(path), closeFile, (mirror) => {
+    const found = attempt(path, () => sqliteVersion(mirror.connection), readerError);
+    refuseOlder(found, sqliteMigrationTimes(), path);
+    return mirror;
+  });
 }
 
 /** Opens a mirror of this or an earlier version, to read what every version has. @throws SyncError */
@@ -107,10 +110,8 @@ export function refuseLeftLog(path: string): void {
   const logs = ['-wal', '-journal'].map((end) => real + end);
   const left = logs.find((log) => existsSync(log) && statSync(log).size > 0);
   if (left === undefined || mirrorExists(path)) return;
-  throw new SyncError(
-    'usage',
-    `${left} was left by a mirror that is no longer here: move it to that mirror, or remove it`,
-  );
+  const text = `${left} was left by a mirror that is no longer here: move it to that mirror, or remove it`;
+  throw new SyncError('usage', text);
 }
 
 export function mirrorExists(path: string): boolean {
@@ -124,14 +125,10 @@ export function mirrorExists(path: string): boolean {
 
 /** Opens a file that is a mirror of this or an older version, or will become one. */
 function connect(path: string, options: Database.Options, quietMs = 0): MirrorFile {
-  const mirror = mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs);
-  try {
+  return orClose(mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs), closeFile, (mirror) => {
     refuseForeign(mirror);
     return mirror;
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
+  });
 }
 
 export function mirrorOn(
@@ -140,15 +137,15 @@ export function mirrorOn(
   quietMs = 0,
   prepare = createStatementCache(connection),
 ): MirrorFile {
-  const notedKeys: NotedKeys = { pages: [] };
+  const noted: NotedKeys = { pages: [] };
   const transactions = createTransactions(connection, {
     maxMs: quietMs,
-    finish: () => perform(prepare, writeNoted(notedKeys)),
+    finish: () => perform(prepare, writeNoted(noted)),
     undone: () => {
-      notedKeys.pages = [];
+      noted.pages = [];
     },
   });
-  return { path, connection, db: drizzle(connection), prepare, noted: notedKeys, transactions };
+  return { path, connection, db: drizzle(connection), prepare, noted, transactions };
 }
 
 /** SQLite would open a read-only file without an error, and fail at the first write. */
@@ -156,27 +153,21 @@ function refuseReadOnly(path: string): void {
   try {
     if (existsSync(path)) accessSync(path, constants.W_OK);
   } catch (cause) {
-    throw new SyncError('usage', `${path} cannot be written: check the permissions of the file and of its folder`, {
-      cause,
-    });
+    const text = `${path} cannot be written: check the permissions of the file and of its folder`;
+    throw new SyncError('usage', text, { cause });
   }
 }
 
 /** Refuses another program's file, or a mirror of a later version. */
-function refuseForeign(mirror: MirrorFile): void {
-  const { tables, ours } = mirror.connection.prepare(TABLES).get() as { tables: number; ours: number };
-  if (tables > 0 && ours === 0) {
-    throw new SyncError(
-      'usage',
-      `${mirror.path} is not a mirror but another SQLite database: name another file with --db`,
+function refuseForeign({ connection, path }: MirrorFile): void {
+  const refuse = (why: string): SyncError => new SyncError('usage', `${path} is ${why}`);
+  const { tables, ours } = connection.prepare(TABLES).get() as { tables: number; ours: number };
+  if (tables > 0 && ours === 0) throw refuse('not a mirror but another SQLite database: name another file with --db');
+  if (!connection.readonly && isReplica(connection))
+    throw refuse(
+      'a replica of a mirror in PostgreSQL: name that mirror with --db, or make an independent copy with `obsync copy`',
     );
-  }
-  if (!mirror.connection.readonly && isReplica(mirror.connection))
-    throw new SyncError(
-      'usage',
-      `${mirror.path} is a replica of a mirror in PostgreSQL: name that mirror with --db, or make an independent copy with \`obsync copy\``,
-    );
-  refuseNewer(sqliteVersion(mirror.connection), sqliteMigrationTimes(), mirror.path);
+  refuseNewer(sqliteVersion(connection), sqliteMigrationTimes(), path);
 }
 
 /** SQLite keeps this number of a file's program in its header: the letters `obsr`. */

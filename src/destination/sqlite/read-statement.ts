@@ -28,12 +28,12 @@ export function readStatement(
   { parameters = [], bigints = false }: StatementOptions = {},
   unfinished: Set<() => void> = new Set(),
 ): ReadResult {
-  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql), textError);
+  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql), NOT_ONE);
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
   const values = Array.isArray(parameters) ? parameters : [parameters];
   statement.raw().safeIntegers();
-  const iterator = attempt(path, () => statement.iterate(...values), values.length === 0 ? noValueError : valueError);
+  const iterator = attempt(path, () => statement.iterate(...values), values.length === 0 ? NO_VALUES : WRONG_VALUES);
   const first = attempt(path, () => iterator.next(), sqlError);
   const columns = statement.columns().map((column) => column.name);
   const close = (): void => {
@@ -42,44 +42,28 @@ export function readStatement(
     unfinished.delete(close);
   };
   if (first.done !== true) unfinished.add(close);
-  const exact = rowsFrom(path, { first, iterator, close });
-  const rows = bigints ? exact : withNumbers(exact);
+  const rows = (function* () {
+    try {
+      for (let next = first; !next.done; next = attempt(path, () => iterator.next(), sqlError))
+        yield bigints ? next.value : next.value.map(asNumber);
+    } finally {
+      close();
+    }
+  })();
   return {
     columns,
     rows,
     close,
-    [Symbol.iterator]: () => objectsFrom(columns, rows),
+    *[Symbol.iterator]() {
+      for (const row of rows) yield rowObject(columns, row);
+    },
   };
-}
-
-function* withNumbers(rows: Iterable<readonly SqlValue[]>): Generator<readonly SqlValue[]> {
-  for (const row of rows) yield row.map(asNumber);
 }
 
 function asNumber(value: SqlValue): SqlValue {
   if (typeof value !== 'bigint') return value;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
-}
-
-function* objectsFrom(
-  columns: readonly string[],
-  rows: Iterable<readonly SqlValue[]>,
-): Generator<Readonly<Record<string, SqlValue>>> {
-  for (const row of rows) yield rowObject(columns, row);
-}
-
-interface OpenStatement<Row> extends Pick<ReadResult, 'close'> {
-  readonly first: IteratorResult<Row>;
-  readonly iterator: Iterator<Row>;
-}
-
-function* rowsFrom<Row>(path: string, { first, iterator, close }: OpenStatement<Row>): Generator<Row> {
-  try {
-    for (let next = first; !next.done; next = attempt(path, () => iterator.next(), sqlError)) yield next.value;
-  } finally {
-    close();
-  }
 }
 
 /** Errors of the file itself; all others come from the statement. */
@@ -92,18 +76,14 @@ function sqlError(path: string, error: unknown): unknown {
     : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
 }
 
-/** The driver itself refuses an empty text and several statements when it prepares them. */
-const textError = refusedByDriver('query takes one SQL statement');
-
-/** The driver itself refuses values that do not fit the parameters when it binds them. */
-const valueError = refusedByDriver('the values do not fit the parameters of the statement');
-
-/** The same without any values. */
-const noValueError = refusedByDriver('the statement has parameters: write their values into it');
-
+/** What the driver itself refuses: an empty text, several statements, and values that do not fit the parameters. */
 function refusedByDriver(advice: string): typeof sqlError {
   return (path, error) =>
     error instanceof RangeError || error instanceof TypeError
       ? new SyncError('usage', advice, { cause: error })
       : sqlError(path, error);
 }
+
+const NOT_ONE = refusedByDriver('query takes one SQL statement');
+const WRONG_VALUES = refusedByDriver('the values do not fit the parameters of the statement');
+const NO_VALUES = refusedByDriver('the statement has parameters: write their values into it');

@@ -3,17 +3,10 @@ import { lockPath, takeLock } from '../../../state/lock.ts';
 import { saveVerification } from '../../../state/verification-store.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import type {
-  MirrorChange,
-  MirrorStore,
-  ReadStatement,
-  SqlValue,
-  StatementRows,
-  Verification,
-} from '../mirror-store.ts';
+import type { MirrorChange, MirrorStore, ReadStatement, StatementRows, Verification } from '../mirror-store.ts';
 import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
-import { closeWritten } from './close.ts';
+import { closeFile, closeWritten, orClose } from './close.ts';
 import { openSqliteSource, openSqliteTarget } from './copy.ts';
 import { performAtOnce, sqliteScope } from './driver.ts';
 import { attempt, fileError, withFileErrors } from './file-error.ts';
@@ -25,6 +18,7 @@ import {
   openForWriting,
   refuseInvalidMirror,
   refuseNoFolder,
+  writeUnderLock,
 } from './open.ts';
 import { readStatement } from './read-statement.ts';
 
@@ -66,29 +60,21 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
 }
 
 function queryFile(path: string, { sql, ...options }: ReadStatement): StatementRows {
-  const mirror = openForReading(path);
-  try {
+  return orClose(openForReading(path), closeFile, (mirror) => {
     const { columns, rows, close: stop } = readStatement(mirror, sql, options);
     const close = async (): Promise<void> => {
       stop();
       mirror.connection.close();
     };
-    return { columns, portions: portionsOf(rows, close), close };
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
-}
-
-async function* portionsOf(
-  rows: Iterable<readonly SqlValue[]>,
-  close: () => Promise<void>,
-): AsyncGenerator<readonly (readonly SqlValue[])[]> {
-  try {
-    yield* inPortions(rows);
-  } finally {
-    await close();
-  }
+    const portions = (async function* () {
+      try {
+        yield* inPortions(rows);
+      } finally {
+        await close();
+      }
+    })();
+    return { columns, portions, close };
+  });
 }
 
 /** A run that holds the lock has already migrated the mirror. */
@@ -138,17 +124,7 @@ export function isLocked(path: string): boolean {
 function record(path: string, verification: Verification): void {
   try {
     refuseInvalidMirror(path);
-    const lock = takeLock(path);
-    try {
-      const mirror = openForWriting(path);
-      try {
-        performAtOnce(mirror, saveVerification(verification));
-      } finally {
-        closeWritten(mirror);
-      }
-    } finally {
-      lock.release();
-    }
+    writeUnderLock(path, (mirror) => performAtOnce(mirror, saveVerification(verification)));
   } catch {
     // The result stands whether or not it is recorded.
   }

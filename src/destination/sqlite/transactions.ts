@@ -1,16 +1,7 @@
 import type { Database } from 'better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 
-/** Writes through one connection, in transactions. */
-export interface CommitTransactions {
-  /**
-   * Does the work in one transaction (R5). Quiet work may wait for the next one, up to the connection's limit; other
-   * work is committed at once, with whatever waits.
-   */
-  write<Done extends { readonly isQuiet: boolean }>(work: () => Done): Done;
-  /** Commits waiting work. @throws the reason if it was lost */
-  flush(): void;
-}
+type PossiblyQuiet = { readonly isQuiet: boolean };
 
 interface WaitingCommits {
   /** How long quiet work may wait; 0 for not at all. */
@@ -34,10 +25,8 @@ type TransactionState =
 const ROLLED_BACK =
   'the last pages could not be saved, because the mirror could not be read or written: check the disk and run again; nothing is lost';
 
-export function createTransactions(
-  connection: Database,
-  { maxMs, finish, undone }: WaitingCommits,
-): CommitTransactions {
+/** Writes through one connection, in transactions. */
+export function createTransactions(connection: Database, { maxMs, finish, undone }: WaitingCommits) {
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => connection.prepare(sql));
   let state: TransactionState = { is: 'idle' };
   const enter = (next: TransactionState): void => {
@@ -73,7 +62,7 @@ export function createTransactions(
       // The next call of `write` or `flush` throws it.
     }
   };
-  const writeNow = <Done extends { readonly isQuiet: boolean }>(work: () => Done): Done => {
+  const writeNow = <Done extends PossiblyQuiet>(work: () => Done): Done => {
     if (state.is === 'idle') begin?.run();
     const done = work();
     if (!done.isQuiet || maxMs === 0) end();
@@ -81,8 +70,13 @@ export function createTransactions(
     return done;
   };
   return {
+    /** Commits waiting work. @throws the reason if it was lost */
     flush,
-    write(work) {
+    /**
+     * Does the work in one transaction (R5). Quiet work may wait for the next one, up to the connection's limit; other
+     * work is committed at once, with whatever waits.
+     */
+    write<Done extends PossiblyQuiet>(work: () => Done): Done {
       // Within another caller's transaction, the work ends with it.
       if (connection.inTransaction && state.is !== 'waiting') return connection.transaction(work)();
       return attempt(() => writeNow(work));
