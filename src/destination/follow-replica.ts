@@ -61,11 +61,8 @@ export async function followReplica(
         source = null;
         if (refreshes === 0) throw explain(error);
         failures++;
-        if (failures === 1 && !signal.aborted)
-          onProgress({
-            type: 'failed',
-            message: `the replica stays as it is, and is refreshed again soon: ${(explain(error) as Error).message}`,
-          });
+        const message = `the replica stays as it is, and is refreshed again soon: ${(explain(error) as Error).message}`;
+        if (failures === 1 && !signal.aborted) onProgress({ type: 'failed', message });
       }
       // During a large scan, a refresh may take longer than a poll should.
       const pollMs = Math.max(POLL_MS, performance.now() - begunMs);

@@ -43,10 +43,8 @@ export async function withMirrorFile<Result>(
 
 /** The refusal of a replica of a file. */
 export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncError {
-  return new SyncError(
-    'usage',
-    `${display} is a file, which needs no replica: leave out --replica or --follow, or name a mirror in PostgreSQL with --db`,
-  );
+  const text = `${display} is a file, which needs no replica: leave out --replica or --follow, or name a mirror in PostgreSQL with --db`;
+  return new SyncError('usage', text);
 }
 
 /** @throws SyncError `usage` if there can be no replica */

@@ -26,7 +26,7 @@ export interface MirrorStore {
   /** Creates the mirror, or migrates an older version, unless a run is doing so. @throws SyncError `usage` */
   bringUpToDate(): Promise<MirrorChange>;
   /** Reads a mirror in one state. @throws SyncError `usage` if there is none, or one of another version */
-  read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
+  read<Result>(statementsOf: (scopeOf: (envId: string) => MirrorScope) => SqlStatements<Result>): Promise<Result>;
   /** Runs one read-only statement, in the database's own SQL, up to its first rows. @throws SyncError `usage` */
   query(statement: ReadStatement): Promise<StatementRows>;
   isWritten(): Promise<boolean>;
@@ -103,5 +103,4 @@ export interface StatementRows {
   close(): Promise<void>;
 }
 
-type ScopeOf = (envId: string) => MirrorScope;
 export type Verification = Omit<typeof verifications.$inferInsert, 'id'>;

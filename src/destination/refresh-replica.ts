@@ -63,10 +63,8 @@ async function lockWhenFree(path: string, signal: AbortSignal): Promise<MirrorLo
     } catch (error) {
       if (signal.aborted) throw stopped();
       if (!(error instanceof SyncError && error.recovery === 'locked')) throw error;
-      if (tries === TRIES)
-        throw new SyncError('locked', `another process has been refreshing ${path} for ten minutes: stop it`, {
-          cause: error,
-        });
+      const text = `another process has been refreshing ${path} for ten minutes: stop it`;
+      if (tries === TRIES) throw new SyncError('locked', text, { cause: error });
       await sleep(RETRY_MS);
     }
 }
@@ -101,21 +99,27 @@ async function applyChanges(
     file.abandon();
     return { rows: 0, isWhole };
   }
+  const refreshed = { file, snapshot, signal };
   const before = file.pruned();
   let rows = 0;
-  for (const step of steps) rows += await applyStep(file, snapshot, { step, signal });
-  await dropDeleted(file, snapshot, steps);
+  for (const step of steps) rows += await applyStep(refreshed, step);
+  await dropDeleted(refreshed, steps);
   const pruned = isWhole ? [] : prunedStretches(before, file.pruned());
   for (const { envId, table, ...limits } of pruned)
-    await retainKeys(file, snapshot, { table: tableOf(table), envId, within: { column: TIMES[table], ...limits } });
+    await retainKeys(refreshed, tableOf(table), { envId, within: { column: TIMES[table], ...limits } });
   file.finish(found);
   return { rows, isWhole };
 }
 
+interface RefreshedFile {
+  readonly file: ReplicaFile;
+  readonly snapshot: SourceSnapshot;
+  readonly signal: AbortSignal;
+}
+
 async function applyStep(
-  file: ReplicaFile,
-  snapshot: SourceSnapshot,
-  { step: { table: name, envId, after }, signal }: { step: RefreshStep; signal: AbortSignal },
+  { file, snapshot, signal }: RefreshedFile,
+  { table: name, envId, after }: RefreshStep,
 ): Promise<number> {
   const table = tableOf(name);
   if (after === null) file.clear(table, envId);
@@ -133,29 +137,23 @@ async function applyStep(
  * Deletes the rows that the mirror has deleted. With all changed rows, a replica has every row of the mirror, so it has
  * others exactly if it has more. Tombstones stay in both. Rows of histories are deleted only by pruning.
  */
-async function dropDeleted(file: ReplicaFile, snapshot: SourceSnapshot, steps: readonly RefreshStep[]): Promise<void> {
+async function dropDeleted(refreshed: RefreshedFile, steps: readonly RefreshStep[]): Promise<void> {
+  const { file, snapshot } = refreshed;
+  const hasAsMany = async (table: CopiedTable, envId: string | null): Promise<boolean> =>
+    file.count(table, envId) === (await snapshot.count(table, envId));
   const changed = steps.filter(({ after }) => after !== null);
   for (const [name, ofTable] of Map.groupBy(changed, (step) => step.table)) {
     const table = tableOf(name);
-    if (table.hasTombstones || name in TIMES || (await hasAsMany(file, snapshot, { table, envId: null }))) continue;
+    if (table.hasTombstones || name in TIMES || (await hasAsMany(table, null))) continue;
     for (const { envId } of ofTable)
-      if (envId !== null && !(await hasAsMany(file, snapshot, { table, envId })))
-        await retainKeys(file, snapshot, { table, envId });
+      if (envId !== null && !(await hasAsMany(table, envId))) await retainKeys(refreshed, table, { envId });
   }
 }
 
-async function hasAsMany(
-  file: ReplicaFile,
-  snapshot: SourceSnapshot,
-  { table, envId }: { readonly table: CopiedTable; readonly envId: string | null },
-): Promise<boolean> {
-  return file.count(table, envId) === (await snapshot.count(table, envId));
-}
-
 async function retainKeys(
-  file: ReplicaFile,
-  snapshot: SourceSnapshot,
-  { table, envId, within }: { table: CopiedTable; envId: string; within?: ColumnStretch },
+  { file, snapshot }: RefreshedFile,
+  table: CopiedTable,
+  { envId, within }: { envId: string; within?: ColumnStretch },
 ): Promise<void> {
   const keys = snapshot.rows(table, { columns: table.key, envId, within });
   await file.retain(table, { envId, keys, within });
@@ -167,10 +165,6 @@ const TIMES: Readonly<Record<PruningRule['history'], string>> = {
   test_executions: 'start_time',
 };
 
-const TABLES = new Map(COPIED_TABLES.map((table) => [table.name, table]));
-
 function tableOf(name: string): CopiedTable {
-  const table = TABLES.get(name);
-  if (table === undefined) throw new Error(`no table ${name}`);
-  return table;
+  return COPIED_TABLES.find((table) => table.name === name) as CopiedTable;
 }

@@ -5,26 +5,16 @@ import { SyncError } from '../../core/errors.ts';
 import { replacing } from '../sql/conflicts.ts';
 import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables.ts';
 import { list, matches, quote } from '../sql/tables.ts';
+import { closeFile, orClose } from './close.ts';
 import { insertRows, removeFile, startFile } from './copy.ts';
 import { SQLITE } from './driver.ts';
 import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import { isDamage, isReplica, MAX_IDLE_LOG_BYTES, mirrorExists, REPLICA_ID } from './open.ts';
 
 /** A replica during a refresh, in one transaction. */
-export interface ReplicaFile {
+export interface ReplicaFile extends ReturnType<typeof contents> {
   /** Of which state of its mirror it is a replica; null if it is new. */
   readonly known: MirrorVersions | null;
-  pruned(): PruningReach[];
-  /** Inserts rows of which it has none. */
-  insert(table: CopiedTable, rows: readonly CopiedRow[]): void;
-  /** Inserts rows, or replaces those with the same keys. */
-  replace(table: CopiedTable, rows: readonly CopiedRow[]): void;
-  /** Deletes the rows of an environment, or all. */
-  clear(table: CopiedTable, envId: string | null): void;
-  /** As in `SourceSnapshot`. */
-  count(table: CopiedTable, envId: string | null): number;
-  /** Deletes the rows whose keys are not among the given ones. */
-  retain(table: CopiedTable, kept: RetainedKeys): Promise<void>;
   /** Commits what was written, as of this state of the mirror. */
   finish(versions: MirrorVersions): void;
   /** Leaves the replica as it was. */
@@ -145,8 +135,7 @@ function hasReplicaHeader(path: string): boolean {
 const [HEADER_BYTES, APPLICATION_ID_AT] = [100, 68];
 
 function openCurrent(path: string): ReplicaFile {
-  const connection = new Sqlite(path, { timeout: 10_000 });
-  try {
+  return orClose({ connection: new Sqlite(path, { timeout: 10_000 }) }, closeFile, ({ connection }) => {
     connection.pragma('synchronous = NORMAL');
     // Changed rows are all over the file: copying the log into it at every refresh would write each page twice.
     connection.pragma('wal_autocheckpoint = 20000');
@@ -161,34 +150,34 @@ function openCurrent(path: string): ReplicaFile {
         connection.exec('commit');
         connection.close();
       },
-      abandon: () => connection.close(),
+      abandon: () => closeFile({ connection }),
     };
-  } catch (error) {
-    connection.close();
-    throw error;
-  }
+  });
 }
 
 /** A statement for several rows saves each page before it changes it, to undo what it did if it fails. */
 const ROWS_PER_STATEMENT = 1;
 
-type TableAccess = Omit<ReplicaFile, 'known' | 'finish' | 'abandon'>;
-
-function contents(connection: Database, rowsAtOnce?: number): TableAccess {
+function contents(connection: Database, rowsAtOnce?: number) {
   return {
     pruned: () => connection.prepare<[], PruningReach>('select * from pruned_history').all(),
-    insert: (table, rows) => insertRows(connection, table, rows, rowsAtOnce),
-    replace: (table, rows) => replaceRows(connection, table, rows),
-    clear({ name }, envId) {
+    /** Inserts rows of which it has none. */
+    insert: (table: CopiedTable, rows: readonly CopiedRow[]) => insertRows(connection, table, rows, rowsAtOnce),
+    /** Inserts rows, or replaces those with the same keys. */
+    replace: (table: CopiedTable, rows: readonly CopiedRow[]) => replaceRows(connection, table, rows),
+    /** Deletes the rows of an environment, or all. */
+    clear({ name }: CopiedTable, envId: string | null) {
       if (envId === null) connection.exec(`delete from ${quote(name)}`);
       else connection.prepare(`delete from ${quote(name)} where env_id = ?`).run(envId);
     },
-    count({ name }, envId) {
-      const [where, values] = envId === null ? ['', []] : [' where env_id = ?', [envId]];
-      const count = connection.prepare<string[], number>(`select count(*) from ${quote(name)}${where}`);
-      return count.pluck().get(...values) ?? 0;
+    /** As in `SourceSnapshot`. */
+    count({ name }: CopiedTable, envId: string | null) {
+      const where = envId === null ? '' : ' where env_id = @envId';
+      const count = connection.prepare(`select count(*) from ${quote(name)}${where}`);
+      return Number(count.pluck().get({ envId }));
     },
-    retain: (table, kept) => retain(connection, table, kept),
+    /** Deletes the rows whose keys are not among the given ones. */
+    retain: (table: CopiedTable, kept: RetainedKeys) => retain(connection, table, kept),
   };
 }
 
@@ -224,15 +213,13 @@ async function retain(
   for await (const rows of keys) for (const row of rows) insert.run(row);
   const column = within === undefined ? null : quote(within.column);
   const stretch = column === null ? '' : `and ${column} >= @from and ${column} < @before`;
-  connection
-    .prepare(
-      `delete from ${quote(name)} as t where env_id = @envId ${stretch}
-        and not exists (select 1 from kept k where ${matches('k', 't', key)})`,
-    )
-    .run({ envId, from: within?.from ?? '', before: within?.before ?? '' });
+  const others = connection.prepare(`delete from ${quote(name)} as t where env_id = @envId ${stretch}
+    and not exists (select 1 from kept k where ${matches('k', 't', key)})`);
+  others.run({ envId, from: within?.from ?? '', before: within?.before ?? '' });
   connection.exec('drop table temp.kept');
 }
 
+/** `MirrorVersions` as JSON, in which a map is a list of entries. */
 interface StoredState {
   readonly identity: string;
   readonly newestRun: MirrorVersions['newestRun'];
@@ -255,12 +242,8 @@ function readState(connection: Database): MirrorVersions | null {
   };
 }
 
-function save(connection: Database, { clocks, versions, ...rest }: MirrorVersions): void {
-  const state: StoredState = {
-    ...rest,
-    clocks: [...clocks],
-    versions: [...versions].map(([table, ofTable]) => [table, [...ofTable]]),
-  };
+function save(connection: Database, versions: MirrorVersions): void {
+  const state = JSON.stringify(versions, (_, value) => (value instanceof Map ? [...value] : value));
   connection.exec('delete from replica');
-  connection.prepare('insert into replica (state) values (?)').run(JSON.stringify(state));
+  connection.prepare('insert into replica (state) values (?)').run(state);
 }
