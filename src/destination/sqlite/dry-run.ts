@@ -1,20 +1,4 @@
 import Database from 'better-sqlite3';
-import { getTableName } from 'drizzle-orm';
-import { environments } from '../../../schema/assets.ts';
-import { historyFailures, testExecutionGaps, testReadings } from '../../../schema/histories.ts';
-import { staleHealthDays } from '../../../schema/page.ts';
-import {
-  heldRemovals,
-  listLengths,
-  marks,
-  mirrorEnvironments,
-  mirror as mirrorTable,
-  rejectedRows,
-  seenPages,
-  syncCheckpoints,
-  syncRuns,
-  syncStreamRuns,
-} from '../../../schema/sync.ts';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { CheckpointOf } from '../../core/checkpoint.ts';
 import type { Backlog, Commit, Destination } from '../../core/ports/destination.ts';
@@ -22,12 +6,13 @@ import type { SourceExpectations } from '../../core/ports/source-expectations.ts
 import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import { firstKey, tableOf } from '../sql/conditions.ts';
+import { firstKey, tableOf, whereLive } from '../sql/conditions.ts';
 import { quote, tableSqlOf } from '../sql/tables.ts';
+import { closeFile, orClose } from './close.ts';
 import { createSqliteDestination } from './destination.ts';
-import { perform } from './driver.ts';
+import { perform, sqliteScope } from './driver.ts';
 import { expectedRows } from './expected.ts';
-import { fileError } from './file-error.ts';
+import { attempt } from './file-error.ts';
 import { migrateFile } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
 import { fileState } from './open-state.ts';
@@ -39,47 +24,35 @@ import { createWorkTables } from './temporary-tables.ts';
  * @throws SyncError `usage`
  */
 export function openForDryRun(path: string): MirrorFile {
-  if (!mirrorExists(path)) return emptyMirror();
-  const mirror = openForReading(path);
-  try {
-    mirror.connection.pragma('temp_store = memory');
-    // One consistent state of the file, whatever a run writes meanwhile.
-    mirror.connection.exec('begin');
-    for (const name of STATE) shadow(mirror, name, '');
-    shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
-    mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
-    mirror.connection.exec(LAST_RUNS);
-    for (const name of scratchTables(mirror)) shadow(mirror, name, 'where false');
-    createWorkTables(mirror.connection);
-    return mirror;
-  } catch (error) {
-    mirror.connection.close();
-    throw fileError(path, error);
+  if (!mirrorExists(path)) {
+    const empty = mirrorOn(new Database(':memory:'), ':memory:');
+    migrateFile(empty.connection);
+    createWorkTables(empty.connection);
+    return empty;
   }
-}
-
-function emptyMirror(): MirrorFile {
-  const mirror = mirrorOn(new Database(':memory:'), ':memory:');
-  migrateFile(mirror.connection);
-  createWorkTables(mirror.connection);
-  return mirror;
+  const mirror = openForReading(path);
+  const { connection } = mirror;
+  return orClose(mirror, closeFile, () =>
+    attempt(path, () => {
+      connection.pragma('temp_store = memory');
+      // One consistent state of the file, whatever a run writes meanwhile.
+      connection.exec('begin');
+      for (const name of STATE) shadow(mirror, name, '');
+      shadow(mirror, 'sync_stream_runs', OPEN_CYCLES);
+      connection.exec('create index temp.by_stream on sync_stream_runs (env_id, stream, run_id)');
+      connection.exec(LAST_RUNS);
+      for (const name of scratchTables(mirror)) shadow(mirror, name, 'where false');
+      createWorkTables(connection);
+      return mirror;
+    }),
+  );
 }
 
 /** The tables that a run writes, apart from the mirrored rows. */
 const STATE = [
-  environments,
-  mirrorTable,
-  mirrorEnvironments,
-  syncRuns,
-  syncCheckpoints,
-  marks,
-  heldRemovals,
-  rejectedRows,
-  testReadings,
-  testExecutionGaps,
-  historyFailures,
-  staleHealthDays,
-].map((table) => getTableName(table));
+  ...['environments', 'mirror', 'mirror_environments', 'sync_runs', 'sync_checkpoints', 'marks', 'held_removals'],
+  ...['rejected_rows', 'test_readings', 'test_execution_gaps', 'history_failures', 'stale_health_days'],
+];
 
 /** The rows that decide whether a run continues a cycle (`joinCycle`), from the oldest cycle that may continue. */
 const OPEN_CYCLES = `where run_id >= (select min(cycle_id) from main.sync_runs where left_over is not null
@@ -94,7 +67,7 @@ const LAST_RUNS = `insert or ignore into temp.sync_stream_runs
 function scratchTables({ connection }: MirrorFile): string[] {
   const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
     escape '\\'`);
-  return [getTableName(seenPages), getTableName(listLengths), ...(staged.pluck().all() as string[])];
+  return ['seen_pages', 'list_lengths', ...(staged.pluck().all() as string[])];
 }
 
 /** Hides a table of the file behind a temporary one with the same name, so writes go to memory. */
@@ -124,8 +97,10 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
       storedOf(envId);
       return destinationOf(mirror, { envId, run, clock });
     },
-    expected: async (envId, stream, request, now) =>
-      expectedRows(mirror, envId, { stream, request, stored: storedOf(envId), now }),
+    async expected(envId, stream, request, now) {
+      const read = { ...sqliteScope(mirror, envId), stream, query: request.query, stored: storedOf(envId), now };
+      return perform(mirror.prepare, expectedRows(read, request));
+    },
     async refused(envId, stream) {
       const status = mirror.connection.prepare(LAST_STATUS).pluck().get(envId, stream.name);
       if (status === 'denied') return 'forbidden';
@@ -138,32 +113,31 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
 const LAST_STATUS = `select status from main.sync_stream_runs
   where env_id = ? and stream = ? and requests > 0 and status <> 'stopped' order by run_id desc limit 1`;
 
-type DryRunOptions = Parameters<typeof createSqliteDestination>[1];
-
 /** The source equals the mirror: scans miss no row, none is removed, and held-back rows are still missing (R14). */
-function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination {
+function destinationOf(mirror: MirrorFile, options: Parameters<typeof createSqliteDestination>[1]): Destination {
   const real = createSqliteDestination(mirror, options);
   const released = new Set<StreamName>();
+  const held = (stream: Stream, list: string, after: string): string[] =>
+    heldIds(mirror, options.envId, { stream, list, after });
   return {
     ...real,
     backlog: async (stream, query) => {
-      if (query.about === 'candidates' && stream.staged === undefined)
-        return { ids: heldIds(mirror, options.envId, { stream, after: query.after }), weighed: null };
-      if (query.about === 'unshown' && stream.staged !== undefined) {
-        const held = query.mode === 'scan' ? heldParents(mirror, options.envId, { stream, after: query.after }) : [];
+      const { about, after } = query;
+      if (about === 'candidates' && stream.staged === undefined)
+        return { ids: held(stream, stream.name, after), weighed: null };
+      if (about === 'unshown' && stream.staged !== undefined) {
+        // The run looks up held-back rows of the parent's list that have edges, to see whether they are visible (R18).
+        const parents = query.mode === 'scan' ? held(stream, tableSqlOf(stream.parentTable?.table).name, after) : [];
         // No column loses its last edge, so a scan looks up the same marked columns as any other round.
-        const ofMarks = (after: string) => real.backlog(stream, { ...query, mode: 'marked', after });
-        const marked = await edgeless(mirror, options.envId, { stream, after: query.after }, ofMarks);
+        const ofMarks = (from: string) => real.backlog(stream, { ...query, mode: 'marked', after: from });
+        const marked = await edgeless(mirror, options.envId, { stream, after }, ofMarks);
         // Either list may have more ids behind its end.
-        const ends = [held, marked].filter((ids) => ids.length > 0).map((ids) => ids.at(-1) as string);
-        const ids = [...new Set([...held, ...marked])].sort();
+        const ends = [parents, marked].filter((ids) => ids.length > 0).map((ids) => ids.at(-1) as string);
+        const ids = [...new Set([...parents, ...marked])].sort();
         return { ids: ids.filter((id) => ends.every((end) => id <= end)), weighed: null };
       }
       // The source is expected to return every row, and rows returned by the feed are not looked up again (R18, R22).
-      const isShown =
-        query.about === 'candidates' ||
-        query.about === 'unshown' ||
-        (query.about === 'marked' && query.before === null);
+      const isShown = about === 'candidates' || about === 'unshown' || (about === 'marked' && query.before === null);
       return isShown ? { ids: [], weighed: null } : real.backlog(stream, query);
     },
     async commit(stream, commit, marking) {
@@ -182,11 +156,10 @@ function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination 
 }
 
 function withoutRemovals(commit: Commit): Commit {
-  if (commit.kind === 'round-end')
-    return {
-      ...commit,
-      roundEnd: { ...commit.roundEnd, sweep: null, replace: null, isReleased: false, isWhole: false },
-    };
+  if (commit.kind === 'round-end') {
+    const kept = { sweep: null, replace: null, isReleased: false, isWhole: false };
+    return { ...commit, roundEnd: { ...commit.roundEnd, ...kept } };
+  }
   if (commit.kind !== 'page') return commit;
   const { sweptRows: _, ...others } = commit;
   return others;
@@ -209,24 +182,15 @@ async function edgeless(
   }
 }
 
+/** The next held-back rows of a list that have live rows in the table of the stream. */
 function heldIds(
   { connection }: MirrorFile,
   envId: string,
-  { stream, after }: { stream: Stream; after: string },
+  { stream, list, after }: { stream: Stream; list: string; after: string },
 ): string[] {
-  const sql = `select h.key_1 from held_removals h join ${tableOf(stream)} t on t.env_id = h.env_id and t.id = h.key_1
-    where h.env_id = ? and h.stream = ? and h.key_1 > ? and t.deleted_at is null order by h.key_1 limit 1000`;
-  return connection.prepare(sql).pluck().all(envId, stream.name, after) as string[];
-}
-
-/** Held-back rows of the parent's list that have edges: the run looks them up to see whether they are visible (R18). */
-function heldParents(
-  { connection }: MirrorFile,
-  envId: string,
-  { stream, after }: { stream: Stream; after: string },
-): string[] {
-  const sql = `select h.key_1 from held_removals h where h.env_id = ? and h.stream = ? and h.key_1 > ?
-    and exists (select 1 from ${tableOf(stream)} t where t.env_id = h.env_id and t.${firstKey(stream)} = h.key_1)
+  const sql = `select h.key_1 from held_removals h where h.env_id = ? and h.stream = ? and h.key_1 > ? and exists (
+      select 1 from ${tableOf(stream)} t
+      where t.env_id = h.env_id and t.${firstKey(stream)} = h.key_1 and ${whereLive(stream)})
     order by h.key_1 limit 1000`;
-  return connection.prepare(sql).pluck().all(envId, tableSqlOf(stream.parentTable?.table).name, after) as string[];
+  return connection.prepare(sql).pluck().all(envId, list, after) as string[];
 }

@@ -1,4 +1,4 @@
-import type { Checkpoint, CheckpointOf, Round } from '../../core/checkpoint.ts';
+import type { CheckpointOf, Round } from '../../core/checkpoint.ts';
 import type { PageRequest, Query } from '../../core/ports/source.ts';
 import type { ExpectedRows } from '../../core/ports/source-expectations.ts';
 import { parentsOf, type Stream } from '../../core/stream.ts';
@@ -6,8 +6,6 @@ import { addDays, type Instant } from '../../core/time/instant.ts';
 import { type SqlCondition, tableOf, whereHolds, whereLive } from '../sql/conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../sql/statements.ts';
 import { nameOf, quote, tableSqlOf } from '../sql/tables.ts';
-import { perform, sqliteScope } from './driver.ts';
-import type { MirrorFile } from './open.ts';
 
 /** One read, and what is known of its environment. */
 interface ExpectedRead extends MirrorScope {
@@ -19,18 +17,8 @@ interface ExpectedRead extends MirrorScope {
   readonly now: Instant | null;
 }
 
-/** How many rows a read still has to return (see `SourceExpectations`). */
-export function expectedRows(
-  mirror: MirrorFile,
-  envId: string,
-  { stream, request, stored, now }: { stream: Stream; request: PageRequest; stored: CheckpointOf; now: Instant | null },
-): ExpectedRows {
-  const expectedRead: ExpectedRead = { ...sqliteScope(mirror, envId), stream, query: request.query, stored, now };
-  return perform(mirror.prepare, rowsFrom(expectedRead, request));
-}
-
-/** The rows from the requested page on. */
-function* rowsFrom(read: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
+/** How many rows a read still has to return, from the requested page on (see `SourceExpectations`). */
+export function* expectedRows(read: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
   if (read.stream.method === 'window') return yield* history(read, request);
   const expected = yield* rowsOf(read);
   if (request.cursor === null) return expected;
@@ -41,24 +29,21 @@ function* rowsOf(read: ExpectedRead): SqlStatements<ExpectedRows & { readonly hi
   const { limit: _, ...variant } = read.query;
   const shown = yield* count(read, shownBy(read));
   const isWhole = Object.keys(variant).every((name) => read.stream.scanQueries.some((each) => name in each));
-  if (!isWhole) return { rows: shown, atLeast: mayHide(read.query, shown), hidden: 0 };
+  if (!isWhole) {
+    // Ids that are not returned may take pages of their own.
+    const mayHide = (ids: Query[string]) =>
+      Array.isArray(ids) && ids.length > shown && ids.length > Number(read.query['limit']);
+    return { rows: shown, atLeast: Object.values(variant).some(mayHide), hidden: 0 };
+  }
   const hidden = yield* hiddenRows(read, JSON.stringify(variant));
+  // A typed list has as many rows as the assets say, whether it was read or not.
+  const { scanEndedCycle, watermark } = read.stored(decider(read.stream).name);
+  const wasReadWhole = scanEndedCycle !== null || watermark !== null;
   return {
     rows: shown + (yield* rejected(read)) + hidden.rows,
-    atLeast: !wasReadWhole(read) || hidden.atLeast,
+    atLeast: !wasReadWhole || hidden.atLeast,
     hidden: hidden.rows,
   };
-}
-
-/** Whether ids that are not returned may take pages of their own. */
-function mayHide({ limit, ...asked }: Query, shown: number): boolean {
-  return Object.values(asked).some((ids) => Array.isArray(ids) && ids.length > shown && ids.length > Number(limit));
-}
-
-/** A typed list has as many rows as the assets say, whether it was read or not. */
-function wasReadWhole({ stream, stored }: ExpectedRead): boolean {
-  const { scanEndedCycle, watermark } = stored(decider(stream).name);
-  return scanEndedCycle !== null || watermark !== null;
 }
 
 /** The stream that decides which rows exist. */
@@ -77,14 +62,18 @@ function shownBy(read: ExpectedRead): SqlCondition {
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
   const shown = `${whereLive(stream)} and not exists (select 1 from held_removals h where ${whereHolds(decider(stream))})${whereParentShown(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${whereSyncedSince(stream)}`, values: { since } };
-  const variant = ` and ${whereVariant(stream, query)}${whereRetained(read)}`;
-  const ids = stream.idsParameter && query[stream.idsParameter];
-  if (ids !== undefined)
-    return { sql: `${shown}${variant} and ${whereOneOf(stream.key[0])}`, values: { ids: json(ids) } };
-  const parentIds = parent && query[parent.parameter];
-  if (parent !== undefined && parentIds !== undefined)
-    return { sql: `${shown}${variant} and ${whereOneOf(parent.by)}`, values: { ids: json(parentIds) } };
-  return { sql: `${shown}${variant}` };
+  const { retention } = stream;
+  // The service returns only newer rows: older ones leave the list by themselves.
+  const retained = retention === undefined || read.now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
+  const variant = ` and ${whereVariant(stream, query)}${retained}`;
+  const [field, parameter] =
+    parent !== undefined && parent.parameter in query
+      ? [parent.by, parent.parameter]
+      : [stream.key[0], stream.idsParameter];
+  const ids = parameter && query[parameter];
+  if (ids === undefined) return { sql: `${shown}${variant}` };
+  const listed = `t.${quote(field)} in (select value from json_each(@ids))`;
+  return { sql: `${shown}${variant} and ${listed}`, values: { ids: JSON.stringify(ids) } };
 }
 
 /** Rows whose parent is held back are not returned either. */
@@ -107,33 +96,18 @@ function whereSyncedSince({ key, staged, parentTable }: Stream): string {
 /** Enabled and disabled tests have separate lists, and so do the rows that belong to them. */
 function whereVariant(stream: Stream, query: Query): string {
   if (stream.scanQueries.length === 1) return 'true';
-  const whereDisabled = tableSqlOf(stream.table).columns.includes('disabled')
-    ? 't.disabled = 1'
-    : parentsOf(stream)
-        .map(({ by, table }) => {
-          const whereParent = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
-          return `exists (select 1 from ${nameOf(table)} o where ${whereParent} and o.disabled = 1)`;
-        })
-        .join(' or ');
+  const ofParents = parentsOf(stream).map(
+    ({ by, table }) => `exists (select 1 from ${nameOf(table)} o
+      where o.env_id = t.env_id and o.id = t.${quote(by)} and o.disabled = 1)`,
+  );
+  const isOwn = tableSqlOf(stream.table).columns.includes('disabled');
+  const whereDisabled = isOwn ? 't.disabled = 1' : ofParents.join(' or ');
   return query['disabled'] === 'true' ? `(${whereDisabled})` : `not (${whereDisabled})`;
 }
 
-/** The condition that the service still returns a row: with a retention, older rows leave the list by themselves. */
-function whereRetained({ stream: { retention }, now }: ExpectedRead): string {
-  return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
-}
-
-function whereOneOf(field: string): string {
-  return `t.${quote(field)} in (select value from json_each(@ids))`;
-}
-
-function json(ids: Query[string]): string {
-  return JSON.stringify(ids);
-}
-
 function* count(read: ExpectedRead, { sql, values }: SqlCondition): SqlStatements<number> {
-  const text = `select count(*) from ${tableOf(read.stream)} t where t.env_id = @env and ${sql}`;
   const { now, stream } = read;
+  const text = `select count(*) from ${tableOf(stream)} t where t.env_id = @env and ${sql}`;
   const opens = now === null ? null : addDays(now, -(stream.retention?.days ?? 0));
   return Number(yield* value(read, text, { ...values, opens }));
 }
@@ -165,7 +139,8 @@ function* hiddenRows(read: ExpectedRead, variant: string): SqlStatements<Expecte
 /** Rows on the pages before. */
 function* rowsBefore(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
   const { stream, stored, query } = expectedRead;
-  const round = currentRound(stored(stream.name));
+  const { round: unfinished, waitingScan } = stored(stream.name);
+  const round = unfinished ?? waitingScan;
   if (round?.read == null) return 0;
   const { number } = round.read;
   const seen = `select coalesce(sum(json_array_length(keys)), 0) from main.seen_pages
@@ -180,28 +155,20 @@ function* rowsBefore(expectedRead: ExpectedRead, hidden: number): SqlStatements<
   // A feed records no keys, and hidden rows have none, so the pages of the round that earlier reads did not take belong
   // to this read.
   let before = 0;
-  for (const read of readsBefore(expectedRead)) before += yield* pagesOf({ ...expectedRead, query: read });
+  for (const each of readsBefore(expectedRead, round)) {
+    const { rows: count } = yield* rowsOf({ ...expectedRead, query: each });
+    before += Math.max(1, Math.ceil(count / Number(each['limit'])));
+  }
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
 }
 
-/** The round that the next run continues. */
-function currentRound({ round, waitingScan }: Checkpoint): Round | null {
-  return round ?? waitingScan;
-}
-
 /** The queries of the round's reads before this one. Lookups by id are not known. */
-function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
+function readsBefore({ stream, query }: ExpectedRead, round: Round): Query[] {
   const { limit = 1, deleted_since: since } = query;
-  const round = currentRound(stored(stream.name));
-  if (round?.mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
-  if (round?.mode !== 'scan' && round?.mode !== 'snapshot') return [];
+  if (round.mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
+  if (round.mode !== 'scan' && round.mode !== 'snapshot') return [];
   const left = round.steps.filter((readStep) => readStep.do === 'list' && readStep.as !== 'tombstones').length;
   return stream.scanQueries.slice(0, stream.scanQueries.length - left).map((variant) => ({ ...variant, limit }));
-}
-
-function* pagesOf(read: ExpectedRead): SqlStatements<number> {
-  const { rows: count } = yield* rowsOf(read);
-  return Math.max(1, Math.ceil(count / Number(read.query['limit'])));
 }
 
 /** The known rows of a test's history: any number if it was never read, at least a page if it was interrupted. */
@@ -209,8 +176,7 @@ function* history(expectedRead: ExpectedRead, { path, cursor, query }: PageReque
   const [, testId] = path;
   const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;
   const known = Number(yield* value(expectedRead, sql, { testId, from: query['start_time_from'] }));
-  const read = yield* value(expectedRead, 'select 1 from test_readings where env_id = @env and test_id = @testId', {
-    testId,
-  });
+  const reading = 'select 1 from test_readings where env_id = @env and test_id = @testId';
+  const read = yield* value(expectedRead, reading, { testId });
   return { rows: known - (cursor === null ? 0 : Number(query['limit'])), atLeast: read === undefined };
 }
