@@ -15,23 +15,19 @@ export const kept = () => ({
   extra: json('fields of the source that this version of obsync does not know, as JSON; NULL if there are none'),
 });
 
-/** When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while it is live. */
-const soft = () => ({
-  deleted_at: time('when the row was deleted; NULL while it is live'),
-  deletion: text(
-    '`tombstone`: the source reported the deletion; `absent`: a full scan no longer showed the row; NULL while it is live',
-    { enum: ['tombstone', 'absent'] },
-  ),
-  ...kept(),
-});
-
 /** The columns of a feed table: those that every one has stand around its own. */
 export const feedColumns = <Own extends object>(noun: string, own: Own) => ({
   env_id: envId(),
   id: text(`the id of the ${noun}`).notNull(),
   ...own,
   synced_at: time('when the source created the object or last changed it'),
-  ...soft(),
+  /** When and how (`tombstone` or `absent`) the row was deleted (R11); both are NULL while it is live. */
+  deleted_at: time('when the row was deleted; NULL while it is live'),
+  deletion: text(
+    '`tombstone`: the source reported the deletion; `absent`: a full scan no longer showed the row; NULL while it is live',
+    { enum: ['tombstone', 'absent'] },
+  ),
+  ...kept(),
 });
 
 /** Columns that more than one table has. */

@@ -84,8 +84,6 @@ export const latestTestExecutionsStaged = stagedTable('latest_test_executions', 
 /** The verdicts of an incident, as an SQL list. SQLite uses the index of failing runs only for exactly this list. */
 export const FAILING = `('WARN', 'FAIL', 'ERROR')`;
 
-const whereFailing = sql.raw(`status IN ${FAILING}`);
-
 /** Every execution that a run ever saw (R17). */
 export const testExecutions = table(
   'test_executions',
@@ -97,6 +95,6 @@ export const testExecutions = table(
     index('test_executions_by_test').on(t.env_id, t.test_id, t.start_time, t.status),
     index('test_executions_failing')
       .on(t.env_id, t.test_id, t.sub_test_unique_id, t.start_time, t.id, t.status)
-      .where(whereFailing),
+      .where(sql.raw(`status IN ${FAILING}`)),
   ],
 );

@@ -2,7 +2,6 @@
 export interface MetricDefinition {
   readonly view: string;
   readonly aggregate: keyof typeof AGGREGATES;
-  /** What is aggregated. */
   readonly of: string;
   /** For a ratio: what the sum is divided by, aggregated likewise. */
   readonly per?: string;
