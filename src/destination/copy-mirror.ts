@@ -1,7 +1,7 @@
 import { closeAfter } from '../core/close-after.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
-import { COPIED_TABLES, type CopySource, type CopyTarget } from './sql/copied-tables.ts';
+import { COPIED_TABLES } from './sql/copied-tables.ts';
 
 /** A table has been copied. */
 export interface CopyEvent {
@@ -26,12 +26,26 @@ export interface CopyReport {
 export async function copyMirror(
   from: Pick<MirrorStore, 'display' | 'openCopySource'>,
   to: Pick<MirrorStore, 'display' | 'openCopyTarget'>,
-  watch: CopyWatch,
+  { signal, onProgress }: CopyWatch,
 ): Promise<CopyReport> {
+  const refuseStopped = (): void => {
+    if (signal.aborted) throw new SyncError('signal', 'stopped before the mirror was copied: nothing was changed');
+  };
   return closeAfter(await from.openCopySource(), async (source) => {
     const target = await to.openCopyTarget();
+    const tables: { table: string; rows: number }[] = [];
     try {
-      const tables = await copyTables(source, target, watch);
+      for (const table of COPIED_TABLES) {
+        const copied = { table: table.name, rows: 0 };
+        for await (const rows of source.rows(table)) {
+          refuseStopped();
+          await target.write(table, rows);
+          copied.rows += rows.length;
+        }
+        tables.push(copied);
+        onProgress({ type: 'table', ...copied });
+      }
+      refuseStopped();
       await target.finish();
       return { db: from.display, to: to.display, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables };
     } catch (error) {
@@ -40,28 +54,4 @@ export async function copyMirror(
       throw error;
     }
   });
-}
-
-async function copyTables(
-  source: CopySource,
-  target: CopyTarget,
-  { signal, onProgress }: CopyWatch,
-): Promise<CopyReport['tables']> {
-  const copied: { table: string; rows: number }[] = [];
-  for (const table of COPIED_TABLES) {
-    let count = 0;
-    for await (const rows of source.rows(table)) {
-      refuseStopped(signal);
-      await target.write(table, rows);
-      count += rows.length;
-    }
-    copied.push({ table: table.name, rows: count });
-    onProgress({ type: 'table', table: table.name, rows: count });
-  }
-  refuseStopped(signal);
-  return copied;
-}
-
-function refuseStopped(signal: AbortSignal): void {
-  if (signal.aborted) throw new SyncError('signal', 'stopped before the mirror was copied: nothing was changed');
 }

@@ -41,7 +41,6 @@ export async function withMirrorFile<Result>(
   return translateErrors(use(place.path), (error) => (isDamage(error) ? damagedReplica(place.path, error) : error));
 }
 
-/** The refusal of a replica of a file. */
 export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncError {
   const text = `${display} is a file, which needs no replica: leave out --replica or --follow, or name a mirror in PostgreSQL with --db`;
   return new SyncError('usage', text);

@@ -14,7 +14,6 @@ export interface CopiedTable {
   readonly numbered: string | null;
   /** Whether the order of its rows matters: of two staged rows with one key, the later one counts (R16). */
   readonly isOrdered: boolean;
-  /** Whether its rows belong to environments. */
   readonly hasEnvironments: boolean;
   /** Whether deleted rows stay (R11). */
   readonly hasTombstones: boolean;

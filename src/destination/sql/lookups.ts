@@ -191,28 +191,21 @@ export function* existingWithChildren(
   keys: RowKeys,
 ): SqlStatements<Map<string, ExistingRow>> {
   const found = yield* existingRows(scope, stream, keys);
-  const byTable = yield* partsOf(scope, stream, keys);
+  const [parentKey] = stream.key;
+  const ids = JSON.stringify(keys.map(([id]) => id));
+  const byTable: Map<string, Row[]>[] = [];
+  for (const { table } of stream.childTables ?? []) {
+    const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
+      where env_id = @env and ${quote(parentKey)} in (select value from ${scope.dialect.texts('@ids')})`;
+    byTable.push(Map.groupBy(yield* rows(scope, sql, { ids }), (row) => String(row[parentKey])));
+  }
   const all = new Map<string, ExistingRow>();
   for (const key of keys) {
     const joined = joinKey(key);
     const row = found.get(joined);
     const parts = byTable.map((byParent) => byParent.get(joined) ?? []);
     if (row !== undefined) all.set(joined, { row, parts });
-    else if (parts.flat().length > 0)
-      all.set(joined, { row: { [String(stream.key[0])]: joined }, parts, partial: true });
+    else if (parts.flat().length > 0) all.set(joined, { row: { [parentKey]: joined }, parts, partial: true });
   }
   return all;
-}
-
-/** The rows of each child table, by the key of the row that they belong to. */
-function* partsOf(scope: MirrorScope, stream: Stream, keys: RowKeys): SqlStatements<Map<string, Row[]>[]> {
-  const [parentKey] = stream.key;
-  const ids = JSON.stringify(keys.map(([id]) => id));
-  const parts: Map<string, Row[]>[] = [];
-  for (const { table } of stream.childTables ?? []) {
-    const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
-      where env_id = @env and ${quote(parentKey)} in (select value from ${scope.dialect.texts('@ids')})`;
-    parts.push(Map.groupBy(yield* rows(scope, sql, { ids }), (row) => String(row[parentKey])));
-  }
-  return parts;
 }

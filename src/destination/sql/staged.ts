@@ -178,7 +178,6 @@ function* dropChildRows(scope: CommitScope): SqlStatements<void> {
 /** What is replaced: the whole table, or the edges of the columns marked up to `@lastMark` (R18). */
 type ReplacedRows = NonNullable<RoundEnd['replace']>;
 
-/** A table, and the table in which its rows are staged. */
 type StagedTable = Pick<Stream, 'table' | 'staged'>;
 
 /**

@@ -136,7 +136,6 @@ function* hiddenRows(read: ExpectedRead, variant: string): SqlStatements<Expecte
   return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
 }
 
-/** Rows on the pages before. */
 function* rowsBefore(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
   const { stream, stored, query } = expectedRead;
   const { round: unfinished, waitingScan } = stored(stream.name);

@@ -13,7 +13,6 @@ import { fileState } from './open-state.ts';
 
 interface FileWriterOptions extends WriterOptions {
   readonly stop: AbortSignal;
-  readonly quietMs: number;
   readonly clock: () => Instant;
 }
 
@@ -42,7 +41,7 @@ export function openLocked(path: string, { stop, quietMs, clock, alertRules }: F
   });
 }
 
-function openIndexed(path: string, quietMs: number): MirrorFile {
+function openIndexed(path: string, quietMs?: number): MirrorFile {
   return orClose(openForWriting(path, quietMs), closeWritten, (mirror) => {
     // A killed first sync may not have built them.
     buildSecondaryIndexes(mirror.connection, INDEXED);

@@ -36,8 +36,7 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     },
     checkPlace: async () => refuseNoFolder(path),
     // Loaded only here: most commands only read.
-    open: async (stop, options) =>
-      (await import('./open-locked.ts')).openLocked(path, { quietMs: 0, ...options, stop, clock }),
+    open: async (stop, options) => (await import('./open-locked.ts')).openLocked(path, { ...options, stop, clock }),
     bringUpToDate: async () => bringUpToDate(path),
     read: withFileErrors(path)((statementsOf) => {
       const mirror = openForReading(path);
