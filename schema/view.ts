@@ -18,7 +18,7 @@ interface ViewDefinition<Columns> {
   readonly description: string;
   /** None if the view may repeat a row. */
   readonly key?: readonly (keyof ViewColumns<Columns> & string)[];
-  /** Those after `environment`'s. */
+  /** Its own columns, which follow those of every view. */
   readonly columns: Columns;
   readonly select: SelectIn;
 }

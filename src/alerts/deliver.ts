@@ -32,7 +32,7 @@ export class DeliveryError extends Error {
 
 export type ChannelSender = ReturnType<typeof openSender>;
 
-/** Opens a connection for each channel that it sends to. `ca`: additional certificates, in PEM. */
+/** Sends to channels, over one connection for each. `ca`: additional certificates, in PEM. */
 export function openSender(ca: string | null) {
   const dispatchers = new Map<string, ReturnType<typeof openDispatcher>>();
   const closed = new AbortController();

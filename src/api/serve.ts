@@ -50,7 +50,7 @@ export async function startServer(options: ServeOptions, beforeOpening?: () => P
 
 const UNENCRYPTED = 'tokens are sent unencrypted: put a TLS proxy in front of the server';
 
-/** A function that closes the server once, which the signal calls too. */
+/** A function that closes the server, once however often it is called. The signal calls it too. */
 function closing(server: FastifyInstance, signal: AbortSignal | undefined): () => Promise<void> {
   let closed: Promise<void> | null = null;
   const close = (): Promise<void> => {

@@ -18,7 +18,7 @@ export interface Dataset {
 
 interface BiMetric extends Pick<MetricDefinition, 'of' | 'per' | 'unit' | 'description'> {
   readonly aggregate: MetricDefinition['aggregate'] | 'max';
-  /** That of a metric of the dictionary. */
+  /** The view of a metric of the dictionary. */
   readonly view?: string;
 }
 

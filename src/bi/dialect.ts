@@ -19,7 +19,7 @@ export const SQLITE = {
   daysAgo: (days: number) => `date('now', '-${days} days')`,
 };
 
-/** Tools that need something else replace it. */
+/** Tools that need another form of times, days, links or addresses replace these members. */
 export type BiDialect = Readonly<typeof SQLITE>;
 
 /** Times are `timestamptz`, days `date`. */

@@ -4,8 +4,8 @@ import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
 
 /**
- * What a reader can filter a dashboard by, besides the time: each chart whose dataset has the column. The choices come
- * from `dataset`.
+ * What a reader can filter a dashboard by, besides the time. A filter applies to each chart whose dataset has the
+ * column; its choices come from `dataset`.
  */
 export const FILTERS = [
   { name: 'environment', label: 'Environment', column: 'env_name', dataset: 'environments', isMultiple: true },

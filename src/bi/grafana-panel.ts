@@ -21,11 +21,12 @@ function number(chart: Chart): PanelDrawing {
   const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
   const above = chart.isBad ? [{ value: 1, color: STATUS_COLORS.FAIL }] : [];
   // Without thresholds of its own, a panel would be green below 80 and red from there on.
-  const thresholds = { mode: 'absolute', steps: [{ value: null, color: 'text' }, ...above] };
+  const steps = [{ value: null, color: 'text' }, ...above];
+  const thresholds = { mode: 'absolute', steps } as NonNullable<FieldConfigSource['defaults']['thresholds']>;
   return {
     type: 'stat',
     options: { reduceOptions, graphMode: 'none', colorMode: 'value' },
-    fieldConfig: fields(chart, { thresholds } as FieldConfigSource['defaults']),
+    fieldConfig: fields(chart, { thresholds }),
   };
 }
 

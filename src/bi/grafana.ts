@@ -29,6 +29,7 @@ export function grafanaFiles(places: ToolPlaces): GeneratedFile[] {
     provisioned('alerting', { groups: [grafanaAlertRules(source)] }),
   ];
 }
+
 function dashboard(source: MirrorSource): Dashboard {
   const { plugin, dialect } = source;
   return {
@@ -99,7 +100,8 @@ function panels(source: MirrorSource): (Panel | RowPanel)[] {
   return TABS.flatMap(({ title, sections }, i) => {
     if (i === 0) return drawn(sections);
     const closed = row(title, y++, true);
-    return { ...closed, panels: drawn(sections) as Panel[] };
+    // Grafana has no rows within a row.
+    return { ...closed, panels: drawn(sections).filter((each): each is Panel => each.type !== 'row') };
   });
 }
 

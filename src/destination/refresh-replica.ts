@@ -166,5 +166,7 @@ const TIMES: Readonly<Record<PruningRule['history'], string>> = {
 };
 
 function tableOf(name: string): CopiedTable {
-  return COPIED_TABLES.find((table) => table.name === name) as CopiedTable;
+  const found = COPIED_TABLES.find((table) => table.name === name);
+  if (found === undefined) throw new Error(`no table ${name}`);
+  return found;
 }

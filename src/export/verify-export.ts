@@ -95,7 +95,7 @@ async function compareRows(
   ];
 }
 
-/** Whether the log has the files and columns of the manifest, or else why the next export refuses it. */
+/** The difference if the log lacks files or columns of the manifest. A `reason` says why the next export refuses it. */
 async function compareLog(folder: string, table: DeltaTable): Promise<ExportDifference[]> {
   const place = { table: table.name, path: `${table.name}/${LOG_NAME}` };
   try {

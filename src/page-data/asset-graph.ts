@@ -1,6 +1,6 @@
 import type { ReachCount } from './page-data.ts';
-import { type PageScope, selectTexts } from './page-scope.ts';
-import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
+import { type PageReads, type PageScope, selectTexts } from './page-scope.ts';
+import { cacheBySignature, cacheRecent, snapshotSignature } from './signature-cache.ts';
 
 export type LineageDirection = 'upstream' | 'downstream';
 
@@ -75,7 +75,18 @@ export const NO_REACH: ReachCount = { downstream_count: 0, downstream_bi_count: 
 const MAX_REACHED = 10_000;
 
 /** The lineage of an environment as the reader sees it, cached for one state of the mirror. */
-export const lineageOf = cacheBySignature(4, ({ reads }) => reads, readLineage);
+export function lineageOf(scope: PageScope): VisibleLineage {
+  const known = lineages.get(scope.reads) ?? new Map<string, VisibleLineage>();
+  lineages.set(scope.reads, known);
+  const key = JSON.stringify([scope.env, scope.limit]);
+  const lineage = known.get(key) ?? readLineage(scope);
+  cacheRecent(known, key, lineage, MAX_LINEAGES);
+  return lineage;
+}
+
+/** They end with the state, because each refers to its graph. */
+const lineages = new WeakMap<PageReads, Map<string, VisibleLineage>>();
+const MAX_LINEAGES = 4;
 
 export type VisibleLineage = ReturnType<typeof readLineage>;
 

@@ -7,10 +7,10 @@ import { type PageScope, selectTexts } from './page-scope.ts';
  */
 export function cacheBySignature<Result, Variant = void>(
   capacity: number,
-  signature: (scope: PageScope) => unknown,
+  signature: (scope: PageScope) => string,
   compute: (scope: PageScope, variant: Variant) => Result,
 ): (scope: PageScope, variant: Variant) => Result {
-  type CachedResult = { readonly signature: unknown; readonly result: Result };
+  type CachedResult = { readonly signature: string; readonly result: Result };
   const caches = new WeakMap<object, Map<string, CachedResult>>();
   return (scope, variant) => {
     const { memory } = scope.reads;
@@ -19,8 +19,7 @@ export function cacheBySignature<Result, Variant = void>(
     const key = JSON.stringify([scope.env, scope.limit, variant]);
     const now = signature(scope);
     const known = cache.get(key);
-    const entry =
-      known !== undefined && known.signature === now ? known : { signature: now, result: compute(scope, variant) };
+    const entry = known?.signature === now ? known : { signature: now, result: compute(scope, variant) };
     cacheRecent(cache, key, entry, capacity);
     return entry.result;
   };

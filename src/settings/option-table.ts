@@ -235,7 +235,12 @@ export const COMMAND_OPTIONS = {
 export const REQUEST_OPTIONS = [
   ...['env', 'stream', 'overlap', 'pageSize', 'concurrency'],
   ...['retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'caFile'],
-] as const;
+] as const satisfies readonly (keyof typeof OPTIONS)[];
 
 /** How long histories are kept (R17). */
-export const RETENTION_OPTIONS = ['thinScores', 'keepScores', 'keepExecutions', 'keepRuns'] as const;
+export const RETENTION_OPTIONS = [
+  'thinScores',
+  'keepScores',
+  'keepExecutions',
+  'keepRuns',
+] as const satisfies readonly (keyof typeof OPTIONS)[];

@@ -45,6 +45,7 @@ async function readAll(connection: SourceConnection): Promise<readonly unknown[]
       );
       return items;
     } catch (error) {
+      // Only a cursor can be refused as unknown, and the first page has none (R7).
       const isRestart = error instanceof SyncError && error.recovery === 'restart-read';
       if (!isRestart || pages === 0 || restarts === MAX_RESTARTS) throw error;
     }

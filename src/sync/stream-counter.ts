@@ -7,6 +7,7 @@ export interface StreamCounters extends RowCounts {
   readonly mode: string;
   readonly reason: string;
   readonly requests: number;
+  /** A page that is decoded in slices counts with its last one (R27). */
   readonly pages: number;
   /** How many rows the source returned, changed or not. */
   readonly rows: number;
@@ -40,8 +41,10 @@ export function createStreamCounter(onChange: (counters: StreamCounters) => void
     onChange(streamCounters);
   };
   const add = (more: AddedCounts): void => {
-    const sums = Object.entries(more).map(([name, count]) => [name, streamCounters[name as keyof AddedCounts] + count]);
-    change(Object.fromEntries(sums));
+    const sums: Partial<Record<keyof AddedCounts, number>> = {};
+    for (const [name, count] of Object.entries(more) as [keyof AddedCounts, number][])
+      sums[name] = streamCounters[name] + count;
+    change(sums);
   };
   return {
     round: ({ mode, reason }) => {

@@ -96,7 +96,7 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
 }
 
 /**
- * Deletes an account. Its mirror stays unless `drop` drops it.
+ * Deletes an account. Its mirror stays unless `drop` is given, which drops it or throws.
  * @throws SyncError `usage` if there is no such account or its schema contains anything else, `locked` if a worker is
  * syncing it
  */

@@ -38,7 +38,7 @@ export function cursorFault({ hasMore, nextCursor }: Page, isVisited: (cursor: s
 
 /**
  * Reads a list page by page. It ends because no cursor comes twice (R8).
- * @throws SyncError `restart-round` for a wrong cursor, with the text for what is wrong with it
+ * @throws SyncError `restart-round` for a wrong cursor; `textOf` writes its message
  */
 export async function readPages(
   fetchPage: (cursor: string | null) => Promise<Page>,

@@ -119,11 +119,21 @@ function recoverHistory(
   recovery: LocalRecovery,
   context: Context,
 ): RecoveryDecision {
-  if (recovery === 'halve-page') return shrunkHistory(stream, checkpoint, context);
-  const again = recovery === 'restart-read' ? restartRead(stream, checkpoint, context) : null;
-  if (again?.outcome === 'retry') return again;
-  const isGone = (recovery === 'not-live' || recovery === 'forbidden') && isNoHistoryLive(checkpoint);
-  return isGone ? recoverRead(stream, checkpoint, recovery, context) : skipHistory(stream, checkpoint, recovery);
+  const skipped = (): RecoveryDecision => skipHistory(stream, checkpoint, recovery);
+  switch (recovery) {
+    case 'restart-read': {
+      const again = restartRead(stream, checkpoint, context);
+      return again.outcome === 'retry' ? again : skipped();
+    }
+    case 'halve-page':
+      return shrunkHistory(stream, checkpoint, context);
+    case 'not-live':
+    case 'forbidden':
+      return isNoHistoryLive(checkpoint) ? recoverRead(stream, checkpoint, recovery, context) : skipped();
+    case 'restart-round':
+    case 'stream':
+      return skipped();
+  }
 }
 
 const TOO_LONG =

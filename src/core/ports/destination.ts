@@ -194,7 +194,7 @@ export interface PageCommit {
 export interface RoundEndCommit {
   readonly kind: 'round-end';
   readonly checkpoint: Checkpoint;
-  /** `isHeld` decides, in the transaction that counts them, whether removals are held back (R14). */
+  /** `isHeld` decides whether removals are held back, in the transaction that counts them (R14). */
   readonly roundEnd: RoundEnd & { readonly isHeld: (count: RemovalCount) => boolean };
 }
 

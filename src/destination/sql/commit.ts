@@ -79,7 +79,7 @@ function* apply(scope: CommitScope, commit: Commit): SqlStatements<AppliedCommit
       return yield* applyRoundEnd(scope, commit);
     case 'discard':
       if (commit.unreadHistory) yield* noteUnreadHistory(scope, commit.unreadHistory);
-      // What one read, or the whole round, saw and staged (R7).
+      // Discards what one read, or the whole round, saw and staged (R7).
       yield* forgetStaged(scope, commit.forget);
       yield* forgetSeen(scope, scope.stream, commit.forget);
       return yield* applied(scope, commit, []);
@@ -105,11 +105,17 @@ function* applied(scope: CommitScope, commit: Commit, changed: readonly ChangedR
   return { counts: { written, deleted, rejected: 0 }, checkpoint: commit.checkpoint, isHeld: false, isQuiet };
 }
 
+function* applyStaged(scope: CommitScope, commit: PageCommit): SqlStatements<readonly DecodedRow[] | undefined> {
+  if (commit.staged === undefined) return undefined;
+  const compares = yield* isCompared(scope, commit);
+  return yield* stage(scope, commit.staged, compares);
+}
+
 /** The returned keys come before the rejected rows: a row that comes twice, once unusable, must end as rejected. */
 function* applyPage(scope: CommitScope, commit: PageCommit): SqlStatements<AppliedCommit> {
   const { stream } = scope;
   const { changes = [], marks = [], rejected = [] } = commit;
-  const staged = commit.staged && (yield* stage(scope, commit.staged, yield* isCompared(scope, commit)));
+  const staged = yield* applyStaged(scope, commit);
   const changed = [yield* writeChanges(scope, changes)];
   if (changes.length > 0) yield* invalidateMissing(scope, stream);
   yield* writeMarks(scope, marks);

@@ -33,8 +33,7 @@ export function* endRound(scope: CommitScope, end: RoundEndCommit['roundEnd']): 
   const tables = yield* load(scope, stream);
   const { hasMarks } = tables;
   const isHeld = end.isHeld(yield* weighRemovals(scope, end, tables));
-  // The parameters of the statements are fields of the round's end.
-  const values: SqlValues = { ...end };
+  const values = valuesOf(end);
   let changed: ChangedRows = { written: 0, deleted: 0 };
   const isContradicted = isWhole && through !== null && stream.staged !== undefined;
   if (end.marksThrough !== null && stream.parentTable !== undefined && (hasMarks || isContradicted))
@@ -57,7 +56,7 @@ function* weighRemovals(scope: CommitScope, end: RoundEnd, { hasMissing }: WorkT
   const { stream } = scope;
   const gone = whereRemoved(stream, end);
   if (gone === null || (end.replace !== 'marked' && !hasMissing)) return { live: 0, toRemove: 0 };
-  const values: SqlValues = { ...end };
+  const values = valuesOf(end);
   const rows = liveRows(stream);
   const held = whereHeldBack(stream);
   const unexplained = `${rows} and ${gone} and not ${whereExplained(stream)} and not ${held}`;
@@ -66,6 +65,11 @@ function* weighRemovals(scope: CommitScope, end: RoundEnd, { hasMissing }: WorkT
   const enough = `select count(*) from (
     select 1 ${rows} and not ${held} and not (${gone} and ${whereExplained(stream)}) limit @limit) enough`;
   return { live: Number(yield* value(scope, enough, { ...values, limit: 2 * toRemove })), toRemove };
+}
+
+/** The fields of a round's end that its statements have as parameters. */
+function valuesOf({ lastMark, marksThrough, run, settledBefore, through }: RoundEnd) {
+  return { lastMark, marksThrough, run, settledBefore, through };
 }
 
 /** The condition that the end of a round removes row `t`; null if it removes none. */

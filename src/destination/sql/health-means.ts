@@ -16,7 +16,7 @@ export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scor
   if (stale.length > 0) yield { table, rows: stale, same: { env_id: envId }, conflict: 'ignore', isUnanswered: true };
 }
 
-/** Records all days with scores of a deleted or restored asset as stale: of one, so every database uses the index. */
+/** Records the days with scores of a deleted or restored asset as stale; for one asset, so databases use the index. */
 export function* noteScoresOf(scope: MirrorScope, assetId: unknown): SqlStatements<void> {
   const sql = `insert into stale_health_days (env_id, day)
     select distinct h.env_id, ${scope.dialect.day('h.bucket_at')} from asset_health_score_history h

@@ -30,6 +30,7 @@ export function* inPortions<Row extends ListedRow>(rows: Iterable<Row>): Generat
 }
 
 function lengthOf(row: ListedRow): number {
-  const sizes = row.map((value) => (typeof value === 'string' || value instanceof Uint8Array ? value.length : 8));
-  return sizes.reduce((sum, size) => sum + size, 0);
+  const sizeOf = (value: ListedRow[number]): number =>
+    typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
+  return row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
 }

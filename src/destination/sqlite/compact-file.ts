@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { attempt } from './file-error.ts';
-import { refuseMissing, writeUnderLock } from './open.ts';
+import { refuseMissing, underLock, writeTo } from './open.ts';
 
 /** The size of a mirror, with its log, before and after it was compacted. */
 export interface CompactReport {
@@ -16,9 +16,12 @@ export interface CompactReport {
  */
 export function compactFile(db: string): CompactReport {
   refuseMissing(db);
-  const bytes_before = bytesOf(db);
-  attempt(db, () => writeUnderLock(db, ({ connection }) => connection.exec('vacuum')));
-  return { db, bytes_before, bytes_after: bytesOf(db) };
+  const compact = (): CompactReport => {
+    const bytes_before = bytesOf(db);
+    writeTo(db, ({ connection }) => connection.exec('vacuum'));
+    return { db, bytes_before, bytes_after: bytesOf(db) };
+  };
+  return attempt(db, () => underLock(db, compact));
 }
 
 function bytesOf(path: string): number {

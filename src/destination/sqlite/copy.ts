@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
@@ -60,7 +60,7 @@ export function openSqliteTarget(path: string): CopyTarget {
 
 /** Flushes a file to disk before it is renamed, so a power loss leaves no partial file. */
 export function flush(path: string): void {
-  appendFileSync(path, '', { flush: true });
+  writeFileSync(path, '', { flag: 'r+', flush: true });
 }
 
 /** A mirror file that nobody sees before it is complete. Its one transaction is open. */

@@ -52,18 +52,23 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
   });
 }
 
-/** Works on a mirror under its lock. @throws SyncError `locked` or `usage` */
-export function writeUnderLock<Done>(path: string, work: (mirror: MirrorFile) => Done): Done {
+/** @throws SyncError `locked` */
+export function underLock<Done>(path: string, work: () => Done): Done {
   const lock = takeLock(path);
   try {
-    const mirror = openForWriting(path);
-    try {
-      return work(mirror);
-    } finally {
-      closeWritten(mirror);
-    }
+    return work();
   } finally {
     lock.release();
+  }
+}
+
+/** Opens the mirror for writing, and closes it after the work. @throws SyncError `usage` */
+export function writeTo<Done>(path: string, work: (mirror: MirrorFile) => Done): Done {
+  const mirror = openForWriting(path);
+  try {
+    return work(mirror);
+  } finally {
+    closeWritten(mirror);
   }
 }
 

@@ -150,7 +150,7 @@ function openCurrent(path: string): ReplicaFile {
         connection.exec('commit');
         connection.close();
       },
-      abandon: () => closeFile({ connection }),
+      abandon: () => void connection.close(),
     };
   });
 }
@@ -243,7 +243,11 @@ function readState(connection: Database): MirrorVersions | null {
 }
 
 function save(connection: Database, versions: MirrorVersions): void {
-  const state = JSON.stringify(versions, (_, value) => (value instanceof Map ? [...value] : value));
+  const state: StoredState = {
+    ...versions,
+    clocks: [...versions.clocks],
+    versions: [...versions.versions].map(([table, ofTable]) => [table, [...ofTable]]),
+  };
   connection.exec('delete from replica');
-  connection.prepare('insert into replica (state) values (?)').run(state);
+  connection.prepare('insert into replica (state) values (?)').run(JSON.stringify(state));
 }

@@ -18,7 +18,8 @@ import {
   openForWriting,
   refuseInvalidMirror,
   refuseNoFolder,
-  writeUnderLock,
+  underLock,
+  writeTo,
 } from './open.ts';
 import { readStatement } from './read-statement.ts';
 
@@ -81,15 +82,12 @@ function bringUpToDate(path: string): MirrorChange {
   // Avoids creating a lock file beside a file that is not a mirror.
   refuseInvalidMirror(path);
   try {
-    const lock = takeLock(path);
-    try {
+    return underLock(path, () => {
       const before = versionOf(path);
       closeWritten(openForWriting(path));
       if (before === sqliteMigrationTimes().last) return 'none';
       return before === 0 ? 'made' : 'updated';
-    } finally {
-      lock.release();
-    }
+    });
   } catch (error) {
     if (!(error instanceof SyncError) || error.recovery !== 'locked') throw error;
     return 'none';
@@ -123,7 +121,7 @@ export function isLocked(path: string): boolean {
 function record(path: string, verification: Verification): void {
   try {
     refuseInvalidMirror(path);
-    writeUnderLock(path, (mirror) => performAtOnce(mirror, saveVerification(verification)));
+    underLock(path, () => writeTo(path, (mirror) => performAtOnce(mirror, saveVerification(verification))));
   } catch {
     // The result stands whether or not it is recorded.
   }

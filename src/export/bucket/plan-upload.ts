@@ -38,7 +38,7 @@ export function planUpload(
 
 const WRITE = { type: 'write', isNew: false } as const;
 
-/** Copies that replace objects, and copies that do not, may each happen in any order; any other change is one step. */
+/** Neighbouring copies that all replace objects, or that all do not, are one step; so is any other change alone. */
 function inSteps(
   changes: readonly (readonly [string, ImageChange])[],
   objects: ReadonlyMap<string, StoredObject>,

@@ -29,8 +29,8 @@ export function Lineage({ env, centre, values }: LineageOptions): VNode {
   const queries = opened.map((fold) => neighboursQuery(env, fold));
   useFetchedOnce(env, centre, [middle, ...queries]);
   const neighboursOf = useNeighbours(opened, queries);
-  const columns = useColumnLineage(env, values['column'] ?? null, values['node'] ?? null);
   const { data, problem } = liveState(middle);
+  const columns = useColumnLineage(env, (data && values['column']) ?? null, values['node'] ?? null);
   const places = useRef<GraphPlaces>(new Map());
   const arrangement = useRef(0);
   if (data === null && problem !== null) return notice('neutral', describeProblem(problem));

@@ -39,13 +39,13 @@ const DAY_MS = 86_400_000;
 const HEALTHY_STATUSES: readonly (string | null)[] = ['done', null];
 
 /** Why an environment of the mirror should not be trusted, one sentence each. */
-function environmentWarnings({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
+function environmentWarnings({ missing_since, streams }: EnvironmentTrust, atMs: number): string[] {
   const missing =
     missing_since === null
       ? []
       : [`No longer listed since ${formatInstant(missing_since)}: its rows stay in the mirror.`];
   const each = streams.flatMap((stream) =>
-    streamWarnings(stream, nowMs).map((warning) => ({ stream: stream.stream, warning })),
+    streamWarnings(stream, atMs).map((warning) => ({ stream: stream.stream, warning })),
   );
   const shared = Object.entries(Object.groupBy(each, ({ warning }) => warning));
   return [
@@ -54,14 +54,12 @@ function environmentWarnings({ missing_since, streams }: EnvironmentTrust, nowMs
   ];
 }
 
-function streamWarnings(stream: StreamTrust, nowMs: number): string[] {
+function streamWarnings(stream: StreamTrust, atMs: number): string[] {
   const { complete_at, status, error, held_count, rejected_count, gap_count } = stream;
   const warnings: (string | false)[] = [
     !HEALTHY_STATUSES.includes(status) && `the last read ended ${status}${error === null ? '' : `: ${error}`}`,
     complete_at === null && 'never read completely',
-    complete_at !== null &&
-      nowMs - Date.parse(complete_at) > DAY_MS &&
-      `last complete ${formatAge(complete_at, nowMs)}`,
+    complete_at !== null && atMs - Date.parse(complete_at) > DAY_MS && `last complete ${formatAge(complete_at, atMs)}`,
     (held_count ?? 0) > 0 && `${countOf(held_count ?? 0, 'deletion')} held back`,
     (rejected_count ?? 0) > 0 && `${countOf(rejected_count ?? 0, 'row')} rejected`,
     (gap_count ?? 0) > 0 && `${countOf(gap_count ?? 0, 'gap')} in the history`,
