@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { SyncError } from '../src/core/errors.ts';
+import { SyncError, usageError } from '../src/core/errors.ts';
 
 /** The lock held by a mirror's only writer (R26). */
 export interface MirrorLock {
@@ -40,7 +40,7 @@ export function takeLock(mirrorPath: string, { isReplaced = false } = {}): Mirro
       throw new SyncError('locked', text, { cause });
     }
     const text = `${path} cannot be locked: check that its folder exists and may be written`;
-    throw new SyncError('usage', text, { cause });
+    throw usageError(text, { cause });
   }
 }
 
@@ -78,7 +78,7 @@ export function realPath(path: string): string {
 
 export function unreachable(path: string, cause: unknown): SyncError {
   const text = `${path} cannot be reached: check the permissions of its folders, and its links`;
-  return new SyncError('usage', text, { cause });
+  return usageError(text, { cause });
 }
 
 function followed(path: string): string {
@@ -105,8 +105,7 @@ const ABSENT = { throwIfNoEntry: false } as const;
 function refuseHardLink(path: string): void {
   const names = statSync(path, ABSENT)?.nlink ?? 1;
   if (names > 1)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `${path} is one of ${names} hard links to the same file, which SQLite cannot use safely: remove the others, or use symbolic links`,
     );
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { and, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import { SyncError } from '../src/core/errors.ts';
+import { usageError } from '../src/core/errors.ts';
 import type {
   CycleQuery,
   CycleRun,
@@ -39,8 +39,7 @@ import {
 export function* belongsTo(baseUrl: string, name: string): StateStatements<boolean> {
   const held = yield* first(queryBuilder.select().from(mirror));
   if (held !== undefined && held.base_url !== baseUrl)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `${name} belongs to ${held.base_url}, not to ${baseUrl}: pass that address with --base-url, or name another mirror with --db`,
     );
   return held !== undefined;

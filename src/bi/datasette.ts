@@ -1,7 +1,7 @@
 import { basename, extname } from 'node:path';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import type { DescribedTable } from '../../schema/table.ts';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { CHARTS } from './charts.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { SQLITE } from './dialect.ts';
@@ -15,10 +15,7 @@ import type { ToolPlaces } from './tool-places.ts';
  */
 export function datasetteFiles({ mirror, pageUrl }: ToolPlaces): GeneratedFile[] {
   if (mirror.kind !== 'file')
-    throw new SyncError(
-      'usage',
-      'Datasette reads files: create one with `obsync copy --to FILE` and name it with --db',
-    );
+    throw usageError('Datasette reads files: create one with `obsync copy --to FILE` and name it with --db');
   const dialect = { ...SQLITE, pageUrl };
   const queries = Object.entries(CHARTS).map(([id, chart]) => [
     id,

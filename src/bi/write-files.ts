@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, usageError } from '../core/errors.ts';
 import { HOUR_MS } from '../core/time/duration.ts';
 import { type FileOperations, isSystemError, NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
 import { type GeneratedFile, isMarked } from './generated-file.ts';
@@ -20,8 +20,7 @@ export interface ToolFile {
  */
 export function writeFiles(to: string, made: readonly GeneratedFile[], files: FileOperations = NODE_FILES): ToolFile[] {
   refuseNoParent(to, 'folder');
-  if (existsSync(to) && !statSync(to).isDirectory())
-    throw new SyncError('usage', `${to} is a file: name a folder with --to`);
+  if (existsSync(to) && !statSync(to).isDirectory()) throw usageError(`${to} is a file: name a folder with --to`);
   try {
     const wanted = made.map((file) => ({ ...file, isNew: isNew(to, file) }));
     const changed = wanted.filter(({ isNew }) => isNew);
@@ -43,7 +42,7 @@ function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
   const present = existsSync(place) && statSync(place).isFile() ? readFileSync(place) : null;
   if (present?.equals(bytes)) return false;
   if (present !== null && (present.length === 0 || isMarked(present))) return true;
-  throw new SyncError('usage', `${place} was not written by obsync: move it, or choose another folder with --to`);
+  throw usageError(`${place} was not written by obsync: move it, or choose another folder with --to`);
 }
 
 function replaceFiles(to: string, made: readonly GeneratedFile[], files: FileOperations): void {

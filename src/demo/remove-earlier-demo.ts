@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { takeLock } from '../../state/lock.ts';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, usageError } from '../core/errors.ts';
 import { mirrorExists, openEarlier, refuseInvalidMirror, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
@@ -35,7 +35,7 @@ function refuseOther(db: string): void {
     const ids = connection.prepare<[], string>('select id from environments').pluck().all();
     const isLocal = baseUrl === undefined || baseUrl.startsWith('http://127.0.0.1:');
     if (isLocal && ids.every((id) => ENVIRONMENT_IDS.includes(id))) return;
-    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is not a demo: name another file with --db`);
+    throw usageError(`${db} mirrors ${baseUrl} and is not a demo: name another file with --db`);
   } finally {
     connection.close();
   }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { takeLock } from '../../state/lock.ts';
 import { userFolder } from '../../state/user-folder.ts';
 import { closeAfter } from '../core/close-after.ts';
-import { SyncError, translateErrors } from '../core/errors.ts';
+import { SyncError, translateErrors, usageError } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { refreshReplica } from './refresh-replica.ts';
 import { removeFile } from './sqlite/copy.ts';
@@ -43,7 +43,7 @@ export async function withMirrorFile<Result>(
 
 export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncError {
   const text = `${display} is a file, which needs no replica: leave out --replica or --follow, or name a mirror in PostgreSQL with --db`;
-  return new SyncError('usage', text);
+  return usageError(text);
 }
 
 /** @throws SyncError `usage` if there can be no replica */
@@ -56,15 +56,15 @@ export function replicaPlace(
   const place = replica === undefined ? ownPlace(store) : { path: replica.trim(), isOwn: false };
   // An address may contain a password, so no message repeats it.
   if (/^[a-z][a-z0-9+.-]+:\/|\bpassword\s*=/i.test(place.path))
-    throw new SyncError('usage', 'a replica is a file, not a database: name a file, such as replica.db');
+    throw usageError('a replica is a file, not a database: name a file, such as replica.db');
   const folder = dirname(place.path);
   if (!existsSync(folder))
-    throw new SyncError('usage', `${folder} does not exist: make the folder, or name another file for the replica`);
+    throw usageError(`${folder} does not exist: make the folder, or name another file for the replica`);
   const fs = allowNetworkFs ? null : networkFileSystemOf(place.path);
   if (fs === null) return place;
   const text = `${place.path}, the replica of the mirror, is on a network file system (${fs}), where SQLite can lose rows`;
   const otherwise = place.isOwn ? ' with --replica, or a folder with XDG_CACHE_HOME' : '';
-  throw new SyncError('usage', `${text}: name a file on a local disk${otherwise}`);
+  throw usageError(`${text}: name a file on a local disk${otherwise}`);
 }
 
 function ownPlace({ display }: Pick<MirrorStore, 'display'>): ReplicaPlace {
@@ -77,7 +77,7 @@ function ownPlace({ display }: Pick<MirrorStore, 'display'>): ReplicaPlace {
     return { path: join(folder, `replica-${name}.db`), isOwn: true };
   } catch (cause) {
     const text = 'the replica of the mirror cannot be in the cache folder of this user: name a file with --replica';
-    throw new SyncError('usage', text, { cause });
+    throw usageError(text, { cause });
   }
 }
 

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { SyncError } from '../core/errors.ts';
+import { SyncError, usageError } from '../core/errors.ts';
 import type { ExportedFile } from './manifest.ts';
 
 /** The operations with which an export changes a folder, and checks its files. */
@@ -96,7 +96,7 @@ export function writeWhole(path: string, bytes: Uint8Array, files: FileOperation
 export function refuseNoParent(path: string, noun: 'file' | 'folder', flag = 'to'): void {
   const parent = dirname(resolve(path));
   if (!existsSync(parent))
-    throw new SyncError('usage', `${parent} does not exist: make it, or name another ${noun} with --${flag}`);
+    throw usageError(`${parent} does not exist: make it, or name another ${noun} with --${flag}`);
 }
 
 export function readTextOf(path: string): string | null {

@@ -1,4 +1,4 @@
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { ColumnBounds } from './column-bounds.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './formats.ts';
@@ -109,14 +109,11 @@ export type ExportManifest = CheckedBy<typeof isManifest>;
 export function parseManifest(text: string, path: string): ExportManifest {
   const parsed = parsedJson(text);
   if (!isJsonObject(parsed) || parsed['program'] !== PROGRAM || typeof parsed['layout'] !== 'number')
-    throw new SyncError('usage', `${path} is not the manifest of an export: name another folder with --to`);
+    throw usageError(`${path} is not the manifest of an export: name another folder with --to`);
   if (parsed['layout'] > LAYOUT)
-    throw new SyncError('usage', `${path} was made by a newer obsync: update obsync, or name another folder`);
+    throw usageError(`${path} was made by a newer obsync: update obsync, or name another folder`);
   if (!isManifest(parsed))
-    throw new SyncError(
-      'usage',
-      `${path} is malformed: remove ${MANIFEST_NAME} and export again, or name another folder`,
-    );
+    throw usageError(`${path} is malformed: remove ${MANIFEST_NAME} and export again, or name another folder`);
   return parsed;
 }
 

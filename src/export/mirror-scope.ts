@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
@@ -11,8 +11,7 @@ export function environmentsOf(connection: Database, requested: readonly string[
   const listed = mirroredEnvironments(connection);
   const { chosen, unknown } = wantedOf(listed, requested);
   if (unknown.length > 0)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `no environment ${unknown.join(', ')} in the mirror: choose from ${listed.map(({ name }) => name).join(', ')}`,
     );
   const clockOf = connection.prepare<[string], Instant>('select mirrored_at from mirror_environments where env_id = ?');
@@ -43,8 +42,7 @@ export function exportInstant(environments: ExportManifest['environments']): Ins
 export function relationsOf(requested: readonly string[], views: boolean): ExportRelation[] {
   const names = EXPORT_RELATIONS.map(({ name }) => name);
   const unknown = requested.filter((name) => !names.includes(name));
-  if (unknown.length > 0)
-    throw new SyncError('usage', `no table ${unknown.join(', ')}: choose from ${names.join(', ')}`);
+  if (unknown.length > 0) throw usageError(`no table ${unknown.join(', ')}: choose from ${names.join(', ')}`);
   return EXPORT_RELATIONS.filter(
     ({ name, kind }) =>
       requested.includes(name) || (kind === 'view' && views) || (kind === 'table' && requested.length === 0),

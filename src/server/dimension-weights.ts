@@ -1,11 +1,11 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { DIMENSIONS, assetHealthScoreDimensions as scores } from '../../schema/health.ts';
-import { SyncError } from '../core/errors.ts';
+import { type SyncError, usageError } from '../core/errors.ts';
 
 /** The weight of each dimension in a total; 1 if it is not listed. */
 export type DimensionWeights = ReadonlyMap<string, number>;
 
-const refusal = (what: string): SyncError => new SyncError('usage', `--dimension-weights${what}`);
+const refusal = (what: string): SyncError => usageError(`--dimension-weights${what}`);
 
 /** Reads `completeness=2,freshness=0.5`. @throws SyncError `usage` */
 export function parseDimensionWeights(text: string): DimensionWeights {

@@ -1,6 +1,6 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { durationSeconds } from '../core/time/duration.ts';
 import { rateLimited } from './errors.ts';
 import { networkOf } from './network.ts';
@@ -14,7 +14,7 @@ export function parseRateLimit(text: string) {
   const [, limit, count = '1', unit] = /^([1-9]\d{0,8})\/([1-9]\d{0,5})?([smh])$/.exec(text) ?? [];
   const seconds = durationSeconds(`${count}${unit}`);
   if (seconds === null)
-    throw new SyncError('usage', `--rate-limit ${text}: write requests/window, such as 120/1m or 10/1s, or off`);
+    throw usageError(`--rate-limit ${text}: write requests/window, such as 120/1m or 10/1s, or off`);
   return { limit: Number(limit), windowMs: seconds * 1000 };
 }
 

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { SyncError } from '../core/errors.ts';
+import { type SyncError, usageError } from '../core/errors.ts';
 import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
 import { EMPTY_SHA256, type TokenHash } from './access.ts';
 
@@ -76,8 +76,7 @@ function explainError(error: NonNullable<typeof validate.errors>[number] | undef
 }
 
 function invalidFile(path: string, what: string): SyncError {
-  return new SyncError(
-    'usage',
+  return usageError(
     `${path}: ${what}; write a JSON array of {"name": …, "token_sha256": …, "environments": […], "scopes": […], "asset_ids": […], "paths": […]}`,
   );
 }

@@ -1,4 +1,4 @@
-import { SyncError } from '../core/errors.ts';
+import { type SyncError, usageError } from '../core/errors.ts';
 import { API_PATH } from '../core/read-api.ts';
 
 export interface BaseUrlRules {
@@ -38,5 +38,5 @@ function withoutSlashes(path: string): string {
 }
 
 function refuse(reason: string): SyncError {
-  return new SyncError('usage', `The base URL ${reason}.`);
+  return usageError(`The base URL ${reason}.`);
 }

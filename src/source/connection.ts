@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { PageRequest } from '../core/ports/source.ts';
 import { countHeader, type HeaderValues, httpDateMs } from '../core/quota/retry-delay.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
@@ -71,7 +71,7 @@ export interface FetchRequest<T> {
 
 export function connect(options: HttpSourceOptions): SourceConnection {
   if (!TOKEN_PATTERN.test(options.token)) {
-    throw new SyncError('usage', 'The token is empty or contains characters that a token cannot have, such as spaces.');
+    throw usageError('The token is empty or contains characters that a token cannot have, such as spaces.');
   }
   const { origin, pathname } = new URL(options.baseUrl);
   const health = new ServiceHealth();

@@ -1,4 +1,4 @@
-import { SyncError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { isLoopback } from './base-url.ts';
 
 /** The proxies for http and https, and the hosts that are reached without one. An empty text means none. */
@@ -36,7 +36,7 @@ function parseProxy(name: string, given: string): URL {
   const url = URL.parse(given.includes('://') ? given : `http://${given}`);
   if (url !== null && ['http:', 'https:'].includes(url.protocol) && isEncoded(url.username + url.password)) return url;
   const text = `${name} must be the address of a proxy, like http://proxy.example.com:3128, with a % in a password as %25.`;
-  throw new SyncError('usage', text);
+  throw usageError(text);
 }
 
 function isEncoded(text: string): boolean {

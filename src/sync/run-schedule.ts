@@ -1,5 +1,5 @@
 import { counted } from '../core/counted.ts';
-import { errorMessage, SyncError } from '../core/errors.ts';
+import { errorMessage, SyncError, usageError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import {
   capAtNow,
@@ -155,7 +155,7 @@ function requireSchedule(state: ScheduleState): void {
   chooseEnvironments(state.environments, state.rules.environments);
   retime(state, state.ports.clock());
   if (state.timetable.every(({ due }) => due === null)) {
-    throw new SyncError('usage', 'there is nothing to schedule: pass a cron expression with --cron');
+    throw usageError('there is nothing to schedule: pass a cron expression with --cron');
   }
 }
 
@@ -177,8 +177,7 @@ async function runDue(state: ScheduleState, due: readonly ScheduledRun[]): Promi
     const stay = environments.filter(({ id }) => state.environments.some((each) => each.id === id));
     // If an environment was just removed, this is not an error, and the others are still due.
     if (stay.length < environments.length) state.lastStarts = lastStarts;
-    else if (!state.proven && !ports.signal.aborted)
-      throw new SyncError('usage', summary.error ?? 'the run was refused');
+    else if (!state.proven && !ports.signal.aborted) throw usageError(summary.error ?? 'the run was refused');
   }
   state.proven ||= summary.recovery !== 'usage';
 }

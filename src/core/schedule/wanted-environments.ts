@@ -1,4 +1,4 @@
-import { SyncError } from '../errors.ts';
+import { SyncError, usageError } from '../errors.ts';
 import type { ListedEnvironment } from './environments.ts';
 
 /**
@@ -27,10 +27,7 @@ const MAX_NAMES = 20;
 export function noSuchEnvironment(unknown: readonly string[], listed: readonly ListedEnvironment[]): SyncError {
   const names = listed.slice(0, MAX_NAMES).map(({ id, name }) => (id === name ? id : `${id} (${name})`));
   const more = listed.length > MAX_NAMES ? ` and ${listed.length - MAX_NAMES} more` : '';
-  return new SyncError(
-    'usage',
-    `no environment ${unknown.join(', ')}: the token sees ${names.join(', ') || 'none'}${more}`,
-  );
+  return usageError(`no environment ${unknown.join(', ')}: the token sees ${names.join(', ') || 'none'}${more}`);
 }
 
 /** The environments to read. @throws SyncError `usage` if a requested one is not listed, `run` if none is listed */

@@ -1,4 +1,4 @@
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import type { DistributionReport } from '../mirror-store.ts';
 import { heldEnvironments } from './leases.ts';
 import { lockMigrations, mirrorTables } from './migrations.ts';
@@ -24,8 +24,7 @@ export const SEQUENTIAL = "set local citus.multi_shard_modify_mode to 'sequentia
 /** @throws SyncError `usage` if the database has no Citus */
 export async function refuseWithoutCitus(connection: PostgresConnection): Promise<void> {
   if (await hasCitus(connection)) return;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     'Citus is not installed in this database: run `create extension citus` in it on every node, or leave out --citus',
   );
 }

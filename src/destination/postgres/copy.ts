@@ -1,4 +1,4 @@
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { withoutNulEscapes } from '../../core/json.ts';
 import type { ColumnValue } from '../../core/stream.ts';
 import {
@@ -41,8 +41,7 @@ export type MirrorName = Pick<PostgresAddress, 'schema' | 'display'>;
 export async function refuseOtherVersion(connection: PostgresConnection, address: MirrorName): Promise<void> {
   const [found, times] = [await postgresVersion(connection, address.schema), postgresMigrationTimes()];
   if (found === 0)
-    throw new SyncError(
-      'usage',
+    throw usageError(
       `${address.display} holds no mirror: make it with \`obsync sync\`, or name another schema with ?schema=`,
     );
   refuseNewer(found, times, address.display);
@@ -123,10 +122,7 @@ async function refuseTaken(connection: OpenConnection, { display }: PostgresAddr
   for (const { name } of COPIED_TABLES) {
     const rows = await connection.list(`select 1 from ${quote(name)} limit 1`);
     if (rows.length > 0)
-      throw new SyncError(
-        'usage',
-        `${display} holds a mirror already: drop its schema first, or name another one with ?schema=`,
-      );
+      throw usageError(`${display} holds a mirror already: drop its schema first, or name another one with ?schema=`);
   }
 }
 
@@ -159,8 +155,7 @@ function refuseNul(table: CopiedTable, row: CopiedRow): void {
   const names = table.columns.map(({ name }) => name);
   const key = names.flatMap((name, i) => (table.key.includes(name) ? [String(row[i])] : []));
   if (!key.some((part) => part.includes('\0'))) return;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `PostgreSQL cannot hold the character U+0000, which is in the key ${JSON.stringify(key)} of ${table.name}: run \`obsync sync\` on the new address instead, which rejects that row`,
   );
 }

@@ -1,7 +1,7 @@
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesIn, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import { LOCK_NOT_AVAILABLE } from './server-error.ts';
@@ -105,7 +105,7 @@ async function refuseTaken(connection: PostgresConnection, schema: string): Prom
   );
   if (rows.length === 0) return;
   const text = `schema ${schema} is not a mirror but has ${rows.map(({ name }) => name).join(', ')}`;
-  throw new SyncError('usage', `${text}: name another with ?schema= at the end of --db`);
+  throw usageError(`${text}: name another with ?schema= at the end of --db`);
 }
 
 /** The names of all tables that a mirror has, or had in an earlier version. */

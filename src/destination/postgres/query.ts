@@ -1,7 +1,7 @@
 /// <reference path="./pg-cursor.d.ts" />
 import { type Client, type Connection, DatabaseError, type Submittable } from 'pg';
 import Cursor from 'pg-cursor';
-import { SyncError, translateErrors } from '../../core/errors.ts';
+import { SyncError, translateErrors, usageError } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
@@ -39,7 +39,7 @@ async function startQuery(
   // A statement without rows is not run at all: COPY would write files on the server even in a read-only transaction.
   const described = returnsRows(connection.client, query.sql);
   const hasRows = await translateErrors(described, (error) => statementError(display, query, error));
-  if (!hasRows) throw new SyncError('usage', 'query only reads, and this statement returns no rows: use a SELECT');
+  if (!hasRows) throw usageError('query only reads, and this statement returns no rows: use a SELECT');
   const { sql, parameters = [], bigints = false } = query;
   const cursor = connection.client.query(
     new Cursor<ResultRow>(sql, parameters as readonly SqlValue[], { rowMode: 'array', types: exactTypes(bigints) }),
@@ -85,7 +85,7 @@ function statementError(display: string, { sql, timeoutSeconds }: ReadStatement,
       `the statement was cancelled: it took longer than ${timeoutSeconds} seconds, or an administrator cancelled it; make it cheaper, or allow more with --statement-timeout`,
       { cause: error },
     );
-  return new SyncError('usage', adviceFor(state, sql, error), { cause: error });
+  return usageError(adviceFor(state, sql, error), { cause: error });
 }
 
 function adviceFor(state: string, sql: string, { message, position, hint }: DatabaseError): string {

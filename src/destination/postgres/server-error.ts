@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 
 type ErrorAdvice = readonly [SyncError['recovery'], string];
 
@@ -116,8 +116,7 @@ export const SERVER_FACTS =
 /** @throws SyncError `usage` for a server that lacks what the statements need */
 export function refuseOldServer(display: string, versionNumber: number): void {
   if (versionNumber >= OLDEST * 10_000) return;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `${display} runs PostgreSQL ${Math.floor(versionNumber / 10_000)}: obsync needs version ${OLDEST} or later`,
   );
 }
@@ -125,8 +124,7 @@ export function refuseOldServer(display: string, versionNumber: number): void {
 /** @throws SyncError `usage` for a database that cannot hold every character */
 export function refuseOtherEncoding(display: string, encoding: string): void {
   if (encoding === 'UTF8') return;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `${display} is encoded in ${encoding}, which cannot hold every character: create a database with UTF8 (createdb --encoding=UTF8 --template=template0)`,
   );
 }

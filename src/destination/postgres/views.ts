@@ -7,7 +7,7 @@ import { type DescribedTable, descriptionOf } from '../../../schema/table.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { selectInPostgres } from '../../../schema/view.ts';
 import { VIEW_FUNCTIONS } from '../../../schema/view-postgres.ts';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
 import type { PostgresConnection } from './transaction.ts';
 
@@ -131,7 +131,7 @@ export async function aroundViews(
     if (others.length === 0 || !IN_THE_WAY.has(String(codeOf(error)))) throw error;
     const names = [...new Set(others.map(({ name }) => name))].join(', ');
     const text = `the mirror in schema ${schema} cannot be brought up to date beside views of your own (${names})`;
-    throw new SyncError('usage', `${text}: drop them, run \`obsync sync\`, and create them again`, { cause: error });
+    throw usageError(`${text}: drop them, run \`obsync sync\`, and create them again`, { cause: error });
   }
 }
 

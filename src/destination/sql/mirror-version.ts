@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 
 /** When the first and last migrations of this build were written, in milliseconds since 1970. */
 export interface MigrationTimes {
@@ -22,19 +22,19 @@ export function migrationTimesIn(folder: string): MigrationTimes {
 /** Refuses a mirror that a newer build migrated; `found` is its last migration's time. @throws SyncError `usage` */
 export function refuseNewer(found: number, { last }: MigrationTimes, name: string): void {
   if (found <= last) return;
-  throw new SyncError('usage', `${name} was made by a newer obsync: update obsync, or name another mirror with --db`);
+  throw usageError(`${name} was made by a newer obsync: update obsync, or name another mirror with --db`);
 }
 
 /** Refuses a mirror made before the first release, which cannot be migrated. @throws SyncError `usage` */
 export function refuseUnreleased(found: number, { first }: MigrationTimes, name: string): void {
   if (found === 0 || found >= first) return;
   const text = `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db (keep this one if it has history that the service no longer returns)`;
-  throw new SyncError('usage', text);
+  throw usageError(text);
 }
 
 /** Refuses a mirror that must be migrated before it can be read. @throws SyncError `usage` */
 export function refuseOlder(found: number, times: MigrationTimes, name: string): void {
   refuseUnreleased(found, times, name);
   if (found >= times.last) return;
-  throw new SyncError('usage', `${name} was made by an older obsync: run \`obsync sync\` once to bring it up to date`);
+  throw usageError(`${name} was made by an older obsync: run \`obsync sync\` once to bring it up to date`);
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { realPath, takeLock } from '../../../state/lock.ts';
 import { closeAfter } from '../../core/close-after.ts';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
 import { flush } from './copy.ts';
 import { fileError } from './file-error.ts';
@@ -54,7 +54,7 @@ export async function backUp(path: string, to: string, signal: AbortSignal): Pro
 
 /** @throws SyncError `usage` for a place that holds anything but an earlier backup */
 function refuseTarget(path: string, to: string): void {
-  const refuse = (why: string): SyncError => new SyncError('usage', `${to} ${why}: name another file for the backup`);
+  const refuse = (why: string): SyncError => usageError(`${to} ${why}: name another file for the backup`);
   const there = statSync(to, ABSENT);
   if (statSync(dirname(to), ABSENT)?.isDirectory() !== true) throw refuse('is in a folder that does not exist');
   if (there?.isDirectory() === true) throw refuse('is a folder');
@@ -67,7 +67,7 @@ function refuseTarget(path: string, to: string): void {
   try {
     openEarlier(to).connection.close();
   } catch (cause) {
-    throw new SyncError('usage', refuse('is not the backup of a mirror').message, { cause });
+    throw usageError(refuse('is not the backup of a mirror').message, { cause });
   }
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { realPath, takeLock } from '../../../state/lock.ts';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
 import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
@@ -107,7 +107,7 @@ function refuseTaken(path: string): void {
   refuseLeftLog(path);
   if (!mirrorExists(path)) return;
   const text = `${path} exists already: name a new file, or move it away first, with its -wal if there is one`;
-  throw new SyncError('usage', text);
+  throw usageError(text);
 }
 
 /** It needs no log: the file is not read before it is complete, and is created again after a crash. */

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import Database from 'better-sqlite3';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 
 const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
   SQLITE_NOTADB: ['usage', 'is not an SQLite file: name another file with --db'],
@@ -29,7 +29,7 @@ export function readerError(path: string, error: unknown): unknown {
   const why = isAccessible(path, constants.R_OK)
     ? `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`
     : 'cannot be read: check the permissions of the file and of its folder';
-  return new SyncError('usage', `${path} ${why}`, { cause: error });
+  return usageError(`${path} ${why}`, { cause: error });
 }
 
 /** Whether this user may access a file or folder in this mode: `R_OK` or `W_OK` of `constants`. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { getTableConfig, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { type MigrationTimes, migrationTimesIn, migrationTimesOf, refuseUnreleased } from '../sql/mirror-version.ts';
 import { list, quote } from '../sql/tables.ts';
 
@@ -54,7 +54,7 @@ function refusedFor(connection: Database, all: readonly MigrationMeta[], error: 
   const foreign = names.filter((name) => !ours.includes(String(name)));
   if (!(error instanceof Sqlite.SqliteError) || error.code !== 'SQLITE_ERROR' || foreign.length === 0) return error;
   const text = `${connection.name} cannot be brought up to date beside views or triggers of your own (${foreign.join(', ')})`;
-  return new SyncError('usage', `${text}: drop them, run \`obsync sync\`, and create them again`, { cause: error });
+  return usageError(`${text}: drop them, run \`obsync sync\`, and create them again`, { cause: error });
 }
 
 const JOURNAL =

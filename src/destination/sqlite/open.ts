@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { realPath, takeLock, unreachable } from '../../../state/lock.ts';
-import { SyncError } from '../../core/errors.ts';
+import { type SyncError, usageError } from '../../core/errors.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
@@ -103,7 +103,7 @@ export function refuseInvalidMirror(path: string): void {
 export function refuseMissing(path: string): void {
   if (mirrorExists(path)) return;
   const what = existsSync(path) ? 'is empty' : 'does not exist';
-  throw new SyncError('usage', `${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
+  throw usageError(`${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
 }
 
 /**
@@ -116,7 +116,7 @@ export function refuseLeftLog(path: string): void {
   const left = logs.find((log) => existsSync(log) && statSync(log).size > 0);
   if (left === undefined || mirrorExists(path)) return;
   const text = `${left} was left by a mirror that is no longer here: move it to that mirror, or remove it`;
-  throw new SyncError('usage', text);
+  throw usageError(text);
 }
 
 export function mirrorExists(path: string): boolean {
@@ -159,13 +159,13 @@ function refuseReadOnly(path: string): void {
     if (existsSync(path)) accessSync(path, constants.W_OK);
   } catch (cause) {
     const text = `${path} cannot be written: check the permissions of the file and of its folder`;
-    throw new SyncError('usage', text, { cause });
+    throw usageError(text, { cause });
   }
 }
 
 /** Refuses another program's file, or a mirror of a later version. */
 function refuseForeign({ connection, path }: MirrorFile): void {
-  const refuse = (why: string): SyncError => new SyncError('usage', `${path} is ${why}`);
+  const refuse = (why: string): SyncError => usageError(`${path} is ${why}`);
   const { tables, ours } = connection.prepare(TABLES).get() as { tables: number; ours: number };
   if (tables > 0 && ours === 0) throw refuse('not a mirror but another SQLite database: name another file with --db');
   if (!connection.readonly && isReplica(connection))
@@ -196,12 +196,11 @@ export function isDamage(error: unknown): boolean {
 /** @throws SyncError `usage` if the folder of the mirror does not exist */
 export function refuseNoFolder(path: string): void {
   if (!existsSync(dirname(path)))
-    throw new SyncError('usage', `${dirname(path)} does not exist: make the folder, or name another file with --db`);
+    throw usageError(`${dirname(path)} does not exist: make the folder, or name another file with --db`);
 }
 
 function guarded<T>(path: string, open: () => T, errorOf = fileError): T {
   refuseNoFolder(path);
-  if (existsSync(path) && statSync(path).isDirectory())
-    throw new SyncError('usage', `${path} is a folder: name a file with --db`);
+  if (existsSync(path) && statSync(path).isDirectory()) throw usageError(`${path} is a folder: name a file with --db`);
   return attempt(path, open, errorOf);
 }

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue } from '../mirror-store.ts';
 import { rowObject } from '../sql/portions.ts';
 import { attempt, fileError } from './file-error.ts';
@@ -29,8 +29,8 @@ export function readStatement(
   unfinished: Set<() => void> = new Set(),
 ): ReadResult {
   const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql), NOT_ONE);
-  if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
-  if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
+  if (!statement.readonly) throw usageError('query only reads, but this statement writes: use a SELECT');
+  if (!statement.reader) throw usageError('this statement returns no rows: use a SELECT');
   const values = Array.isArray(parameters) ? parameters : [parameters];
   statement.raw().safeIntegers();
   const iterator = attempt(path, () => statement.iterate(...values), values.length === 0 ? NO_VALUES : WRONG_VALUES);
@@ -73,14 +73,14 @@ function sqlError(path: string, error: unknown): unknown {
   if (!(error instanceof Database.SqliteError)) return error;
   return OF_THE_FILE.test(error.code)
     ? fileError(path, error)
-    : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
+    : usageError(`the statement cannot be run: ${error.message}`, { cause: error });
 }
 
 /** What the driver itself refuses: an empty text, several statements, and values that do not fit the parameters. */
 function refusedByDriver(advice: string): typeof sqlError {
   return (path, error) =>
     error instanceof RangeError || error instanceof TypeError
-      ? new SyncError('usage', advice, { cause: error })
+      ? usageError(advice, { cause: error })
       : sqlError(path, error);
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { MirrorVersions, PruningReach } from '../../core/decide/plan-refresh.ts';
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { replacing } from '../sql/conflicts.ts';
 import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables.ts';
 import { list, matches, quote } from '../sql/tables.ts';
@@ -94,7 +94,7 @@ function isCurrent({ path, isOwn }: ReplicaPlace): boolean {
   })) ?? { isReplica: hasReplicaHeader(path), version: null };
   if (found.isReplica) return found.version === sqliteMigrationTimes().last;
   if (isOwn) return false;
-  throw new SyncError('usage', `${path} is not a replica: remove it, or name another file for the replica`);
+  throw usageError(`${path} is not a replica: remove it, or name another file for the replica`);
 }
 
 /** Whether SQLite finds no damage in a file. */

@@ -1,4 +1,4 @@
-import { SyncError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 
 export interface BucketAddress {
   readonly bucket: string;
@@ -11,9 +11,9 @@ export function bucketAddress(to: string): BucketAddress | null {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]+):\/\/(.*)$/is.exec(to) ?? [];
   if (scheme === undefined) return null;
   if (scheme.toLowerCase() !== 's3')
-    throw new SyncError('usage', `exports go to a folder or to s3://BUCKET/PREFIX, not to ${scheme}://`);
+    throw usageError(`exports go to a folder or to s3://BUCKET/PREFIX, not to ${scheme}://`);
   const [bucket = '', ...parts] = rest.replace(/\/+$/, '').split('/');
   if (!/^[\w.-]+$/.test(bucket) || parts.some((part) => ['', '.', '..'].includes(part)))
-    throw new SyncError('usage', `${to} is not an address: name the bucket and a prefix, as in s3://BUCKET/PREFIX`);
+    throw usageError(`${to} is not an address: name the bucket and a prefix, as in s3://BUCKET/PREFIX`);
   return { bucket, prefix: parts.map((part) => `${part}/`).join('') };
 }

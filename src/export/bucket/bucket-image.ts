@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import { logFilesToRead } from '../delta/delta-log.ts';
 import { type FileOperations, isSystemError, NODE_FILES, readTextOf } from '../export-files.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../manifest.ts';
@@ -104,10 +104,7 @@ async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject
   const listed = (await store.list()).filter((object) => !isFolderMarker(object));
   const objects = new Map(listed.filter(({ path }) => isOfExport(path)).map((object) => [object.path, object]));
   if (!objects.has(MANIFEST_NAME) && objects.size < listed.length)
-    throw new SyncError(
-      'usage',
-      `${store.url} contains objects that are not an export: name an empty prefix with --to`,
-    );
+    throw usageError(`${store.url} contains objects that are not an export: name an empty prefix with --to`);
   return objects;
 }
 

@@ -7,7 +7,7 @@ import {
   paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import { yieldToSignal } from '../yield-to-signal.ts';
 import type { BucketAddress } from './bucket-address.ts';
 import { ObjectConflict, type ObjectStore, type StoredObject, type WriteCondition } from './object-store.ts';
@@ -79,7 +79,7 @@ async function connect(url: string): Promise<S3Client> {
     await client.config.region();
     return client;
   } catch (cause) {
-    throw usage(`the region of ${url} is unknown: set AWS_REGION`, cause);
+    throw usageError(`the region of ${url} is unknown: set AWS_REGION`, { cause });
   }
 }
 
@@ -123,21 +123,23 @@ function failureOf(url: string, path: string, cause: unknown): unknown {
       return new ObjectConflict(url, path, { cause });
     case 301:
     case 307:
-      return usage(`${url} is in another region: set AWS_REGION`, cause);
+      return usageError(`${url} is in another region: set AWS_REGION`, { cause });
     case 401:
     case 403:
-      return usage(`${url} refuses the credentials (${name}): let them list, read, write and delete objects`, cause);
+      return usageError(`${url} refuses the credentials (${name}): let them list, read, write and delete objects`, {
+        cause,
+      });
     case NOT_FOUND:
       return name === 'NoSuchBucket'
-        ? usage(`${url}: there is no such bucket, or not in this region`, cause)
+        ? usageError(`${url}: there is no such bucket, or not in this region`, { cause })
         : new SyncError('run', `${what} was removed meanwhile: export again`, { cause });
     case 501:
-      return usage(`${url} does not support conditional writes, which exports need (${name})`, cause);
+      return usageError(`${url} does not support conditional writes, which exports need (${name})`, { cause });
   }
   if (CREDENTIAL_ERRORS.has(name))
-    return usage(
+    return usageError(
       `${url} needs credentials (${name}): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE`,
-      cause,
+      { cause },
     );
   // Anything else is a fault of this program.
   if ($metadata === undefined && code === undefined && name !== 'TimeoutError') return cause;
@@ -146,5 +148,3 @@ function failureOf(url: string, path: string, cause: unknown): unknown {
 }
 
 const CREDENTIAL_ERRORS = new Set(['CredentialsProviderError', 'ExpiredToken', 'TokenRefreshRequired']);
-
-const usage = (message: string, cause: unknown): SyncError => new SyncError('usage', message, { cause });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import { sizeOf } from '../export-files.ts';
 import type { ExportWork } from '../export-work.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
@@ -92,7 +92,7 @@ async function refuseUnconditional(store: ObjectStore, manifest: Buffer): Promis
     if (error instanceof ObjectConflict) return;
     throw error;
   }
-  throw new SyncError('usage', `the server of ${store.url} ignores conditional writes, which exports need`);
+  throw usageError(`the server of ${store.url} ignores conditional writes, which exports need`);
 }
 
 /** If a response is lost, its request is sent again, and then conflicts with itself. */

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SyncError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import { isJsonObject } from '../../core/json.ts';
 import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { readCheckpoint } from './delta-checkpoint.ts';
@@ -84,8 +84,7 @@ export async function readWritableLog(folder: string, table: string): Promise<De
   const snapshot = await readLog(join(folder, table));
   const obstacle = obstacleTo(snapshot);
   if (obstacle === null) return snapshot;
-  throw new SyncError(
-    'usage',
+  throw usageError(
     `another program has changed the Delta table ${table}: it ${obstacle}. Remove its folder ${LOG_NAME} and export again, which makes a new table, or name another folder with --to`,
   );
 }
