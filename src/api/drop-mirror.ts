@@ -1,10 +1,10 @@
+import { escapeIdentifier } from 'pg';
 import { VIEW_FUNCTIONS } from '../../schema/view-postgres.ts';
 import { SyncError, usageError } from '../core/errors.ts';
 import type { Row } from '../core/stream.ts';
 import { SEQUENTIAL } from '../destination/postgres/citus.ts';
 import { heldEnvironments } from '../destination/postgres/leases.ts';
 import { mirrorTables } from '../destination/postgres/migrations.ts';
-import { quoteIdentifier } from '../destination/postgres/settings.ts';
 import { functionOf, postgresViews } from '../destination/postgres/views.ts';
 import type { WorkTransaction } from '../workers/database.ts';
 
@@ -14,7 +14,7 @@ import type { WorkTransaction } from '../workers/database.ts';
  */
 export async function dropMirror(query: WorkTransaction['query'], schema: string): Promise<void> {
   const namesOf = async (sql: string): Promise<string[]> =>
-    (await query(sql, [quoteIdentifier(schema)])).rows.map(({ name }) => String(name));
+    (await query(sql, [escapeIdentifier(schema)])).rows.map(({ name }) => String(name));
   const found = await namesOf(CONTENTS);
   const views = postgresViews().map(({ name }) => name);
   const ours = new Set([...mirrorTables(), ...views, ...JOURNALS, ...FUNCTIONS, ...views.map(functionOf)]);
@@ -30,7 +30,7 @@ export async function dropMirror(query: WorkTransaction['query'], schema: string
     );
   await query(SEQUENTIAL);
   if (found.includes('lease_owners')) await refuseHeld(query, schema);
-  await query(`drop schema if exists ${quoteIdentifier(schema)} cascade`);
+  await query(`drop schema if exists ${escapeIdentifier(schema)} cascade`);
 }
 
 const JOURNALS = ['__drizzle_migrations', '__obsync_views'];
@@ -60,7 +60,7 @@ const READERS = `select distinct c.oid::regclass::text as name from pg_depend d
   order by name`;
 
 async function refuseHeld(query: WorkTransaction['query'], schema: string): Promise<void> {
-  await query(`set local search_path to ${quoteIdentifier(schema)}`);
+  await query(`set local search_path to ${escapeIdentifier(schema)}`);
   // Anyone who takes a lease from now on waits for this transaction, and then finds no mirror.
   await query('lock table mirror_environments in exclusive mode');
   const held = await heldEnvironments({

@@ -1,8 +1,8 @@
+import { escapeIdentifier } from 'pg';
 import { SyncError, usageError } from '../../core/errors.ts';
 import type { DistributionReport } from '../mirror-store.ts';
 import { heldEnvironments } from './leases.ts';
 import { lockMigrations, mirrorTables } from './migrations.ts';
-import { quoteIdentifier } from './settings.ts';
 import type { PostgresConnection } from './transaction.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -46,8 +46,8 @@ export async function distributeTables(connection: PostgresConnection, schema: s
     for (const signature of FUNCTIONS) await distributeFunction(inside, schema, signature);
     for (const name of ahead)
       await inside.query("select create_distributed_table($1::text::regclass, 'env_id', colocate_with => $2)", [
-        `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`,
-        name === FIRST ? 'none' : `${quoteIdentifier(schema)}.${quoteIdentifier(FIRST)}`,
+        `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`,
+        name === FIRST ? 'none' : `${escapeIdentifier(schema)}.${escapeIdentifier(FIRST)}`,
       ]);
     return { distributed_now: ahead, distributed: byEnvironment, local: others };
   });
@@ -72,7 +72,7 @@ export async function analyzeShards(
         join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
         where c.relnamespace = to_regnamespace($1) and c.relname = any($3)
       ) s cross join master_run_on_worker(s.names, s.ports, s.commands, false) r`,
-    [quoteIdentifier(schema), envId, tables],
+    [escapeIdentifier(schema), envId, tables],
   );
 }
 
@@ -119,9 +119,9 @@ async function refuseWritten(connection: PostgresConnection): Promise<void> {
  */
 async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
   const asked = 'select 1 from pg_proc where oid = $1::text::regprocedure and proconfig is not null';
-  const name = `${quoteIdentifier(schema)}.${signature}`;
+  const name = `${escapeIdentifier(schema)}.${signature}`;
   const { rows } = await connection.query(asked, [name]);
   if (rows.length > 0) return;
-  await connection.query(`alter function ${signature} set search_path to ${quoteIdentifier(schema)}`);
+  await connection.query(`alter function ${signature} set search_path to ${escapeIdentifier(schema)}`);
   await connection.query('select create_distributed_function($1::text::regprocedure)', [name]);
 }

@@ -14,24 +14,20 @@ import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
 import { migrateInside, postgresMigrationTimes, postgresVersion } from './migrations.ts';
-import { beginIn, type ListConnection, type OpenConnection, openConnection } from './open-connection.ts';
+import { beginIn, closeOnError, type ListConnection, type OpenConnection, openConnection } from './open-connection.ts';
 import type { PostgresConnection } from './transaction.ts';
 import { arrayText, TYPES } from './values.ts';
 
 /** Opens a mirror in PostgreSQL for copying, as of one instant. @throws SyncError */
 export async function openPostgresSource(address: PostgresAddress): Promise<CopySource> {
-  const connection = await openConnection(address);
-  try {
+  return closeOnError(await openConnection(address), async (connection) => {
     await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
     await refuseOtherVersion(connection, address);
-  } catch (error) {
-    await connection.close();
-    throw error;
-  }
-  return {
-    rows: (table) => readRows(connection, table),
-    close: () => connection.close(),
-  };
+    return {
+      rows: (table) => readRows(connection, table),
+      close: () => connection.close(),
+    };
+  });
 }
 
 /** A mirror's schema, and its name in messages. */
@@ -91,31 +87,27 @@ function selectOf(
 
 /** Starts a new mirror with its tables, in one transaction. @throws SyncError `usage` if there already is one */
 export async function openPostgresTarget(address: PostgresAddress): Promise<CopyTarget> {
-  const connection = await openConnection(address);
-  try {
+  return closeOnError(await openConnection(address), async (connection) => {
     // It must see what was committed while it waited.
     await beginIn(connection, address.schema, 'isolation level read committed');
     await migrateInside(connection, address.schema);
     // A sync that creates its mirror here meanwhile waits, and then finds the copy.
     await connection.query('lock table mirror in exclusive mode');
     await refuseTaken(connection, address);
-  } catch (error) {
-    await connection.close();
-    throw error;
-  }
-  return {
-    write: (table, rows) => writeRows(connection, table, rows),
-    async finish() {
-      for (const table of COPIED_TABLES) {
-        if (table.numbered !== null) await connection.query(numberingOf(table.name, table.numbered));
-        await connection.query(`analyze ${quote(table.name)}`);
-      }
-      await connection.query('commit');
-      await connection.close();
-    },
-    // The server rolls back what a closed connection leaves open.
-    abandon: () => connection.close(),
-  };
+    return {
+      write: (table, rows) => writeRows(connection, table, rows),
+      async finish() {
+        for (const table of COPIED_TABLES) {
+          if (table.numbered !== null) await connection.query(numberingOf(table.name, table.numbered));
+          await connection.query(`analyze ${quote(table.name)}`);
+        }
+        await connection.query('commit');
+        await connection.close();
+      },
+      // The server rolls back what a closed connection leaves open.
+      abandon: () => connection.close(),
+    };
+  });
 }
 
 async function refuseTaken(connection: OpenConnection, { display }: PostgresAddress): Promise<void> {

@@ -16,8 +16,8 @@ import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, lostCommits, type WriterLease } from './environment-lock.ts';
-import { type ReadUse, type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
-import type { PostgresDatabase } from './transaction.ts';
+import { type RetryWaiting, withRetry, writeOnce } from './retry.ts';
+import type { PostgresDatabase, TransactionUse } from './transaction.ts';
 
 /** The environment to write, the run, the machine's clock, and how to wait before a retry. */
 interface PostgresOptions extends RetryWaiting {
@@ -34,8 +34,8 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
   const { envId, run, lease, alertRules } = options;
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
-  const read = <Result>(statementsOf: () => SqlStatements<Result>, use?: ReadUse): Promise<Result> =>
-    withErrors(readWithRetry(database, options, (inside) => performOn(inside, statementsOf()), use));
+  const read = <Result>(statementsOf: () => SqlStatements<Result>, use: TransactionUse = 'read'): Promise<Result> =>
+    withErrors(withRetry(options, () => database.transaction((inside) => performOn(inside, statementsOf()), use)));
   /** Makes a port's method from its statements. */
   const asking =
     <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>

@@ -1,11 +1,11 @@
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { escapeIdentifier } from 'pg';
 import { SyncError, usageError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesIn, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import { LOCK_NOT_AVAILABLE } from './server-error.ts';
-import { quoteIdentifier } from './settings.ts';
 import type { PostgresConnection } from './transaction.ts';
 import { inTransaction } from './transaction.ts';
 import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
@@ -56,7 +56,7 @@ export async function migrateInside(
 
 /** Names the sessions that use the tables. */
 async function readMeanwhile(connection: PostgresConnection, schema: string, cause: unknown): Promise<SyncError> {
-  const { rows } = await connection.query(HOLDERS, [quoteIdentifier(schema)]);
+  const { rows } = await connection.query(HOLDERS, [escapeIdentifier(schema)]);
   const names = rows.length === 0 ? '' : ` (${rows.map(({ name }) => name).join(', ')})`;
   const text = `the mirror in schema ${schema} cannot be brought up to date while another program uses its tables${names}`;
   return new SyncError('run', `${text}: end its transaction and run again; nothing is lost`, { cause });
@@ -84,7 +84,7 @@ export async function lockMigrations(connection: PostgresConnection, schema: str
 /** Whether this version has nothing to migrate. */
 async function isUpToDate(connection: PostgresConnection, schema: string): Promise<boolean> {
   const { found, last } = await comparedVersion(connection, schema);
-  return found === last && (await hasViews(connection, quoteIdentifier(schema)));
+  return found === last && (await hasViews(connection, escapeIdentifier(schema)));
 }
 
 /** @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build */
@@ -101,7 +101,7 @@ export async function comparedVersion(connection: PostgresConnection, schema: st
 async function refuseTaken(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query(
     'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
-    [quoteIdentifier(schema), [...mirrorTables(), ...postgresViews().map(({ name }) => name)]],
+    [escapeIdentifier(schema), [...mirrorTables(), ...postgresViews().map(({ name }) => name)]],
   );
   if (rows.length === 0) return;
   const text = `schema ${schema} is not a mirror but has ${rows.map(({ name }) => name).join(', ')}`;
@@ -118,7 +118,7 @@ export function mirrorTables(): string[] {
 /** Creates the schema if it is missing; only then does the user need permission to create one. */
 async function enterSchema(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
-  if (rows.length === 0) await connection.query(`create schema ${quoteIdentifier(schema)}`);
+  if (rows.length === 0) await connection.query(`create schema ${escapeIdentifier(schema)}`);
   for (const journal of [JOURNAL, VIEW_JOURNAL]) await connection.query(journal);
 }
 
@@ -134,7 +134,7 @@ const JOURNAL = `create table if not exists __drizzle_migrations (
 
 /** When the mirror's last migration was written, in milliseconds since 1970; 0 without a mirror. */
 export async function postgresVersion(connection: PostgresConnection, schema: string): Promise<number> {
-  const journal = `${quoteIdentifier(schema)}.__drizzle_migrations`;
+  const journal = `${escapeIdentifier(schema)}.__drizzle_migrations`;
   // Uses the catalog table because, after a wait, `to_regclass` may not see what another process has just created.
   const { rows } = await connection.query(
     `select 1 as is_there from pg_class c join pg_namespace n on n.oid = c.relnamespace

@@ -39,30 +39,22 @@ function watchedClient() {
       });
     }
   };
-  const connectingError = (error: unknown): unknown => (isReached || isReset(error) ? driverError(error) : error);
+  const connectingError = (error: unknown): unknown => {
+    // Something at the address may also hang up before it is identified.
+    return isReached || errorCode(error) === 'ECONNRESET' ? driverError(error) : error;
+  };
   return { Watched, connectingError };
 }
 
-/** Whether something at the address hung up before it was identified. */
-function isReset(error: unknown): boolean {
-  return errorCode(error) === 'ECONNRESET';
-}
-
-/** Several connections to the server, opened on demand. */
-export interface ClientPool {
-  readonly pool: Pool;
-  readonly open: ReadonlySet<PoolClient>;
-  /** @throws LostConnection if the server was reached before; the socket's error if it never was */
-  connect(): Promise<PoolClient>;
-  close(): Promise<void>;
-}
-
-/** Calls `onLost` for an idle connection that ends, and `onSilent` when one is dropped because an answer is overdue. */
+/**
+ * Several connections to the server, opened on demand. Calls `onLost` for an idle connection that ends, and `onSilent`
+ * when one is dropped because an answer is overdue.
+ */
 export function openClientPool(
   { client, answerTimeoutMs }: AnswerTimeout,
   options: PoolConfig,
   { onLost, onSilent }: { onLost?: ((error: Error) => void) | undefined; onSilent?: () => void } = {},
-): ClientPool {
+) {
   const open = new Set<PoolClient>();
   const { Watched, connectingError } = watchedClient();
   const pool = new Pool({ ...client, ...options, Client: Watched });
@@ -78,6 +70,7 @@ export function openClientPool(
     open.forEach(hasten);
     return pool.end();
   };
+  /** @throws LostConnection if the server was reached before; the socket's error if it never was */
   const connect = (): Promise<PoolClient> => translateErrors(pool.connect(), connectingError);
   return { pool, open, connect, close };
 }

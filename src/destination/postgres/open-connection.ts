@@ -1,14 +1,13 @@
 import type { Client } from 'pg';
-import { translateErrors } from '../../core/errors.ts';
+import { translateErrors, usageError } from '../../core/errors.ts';
 import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
 import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
-import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
-import { beginStatement } from './settings.ts';
-import type { PostgresConnection } from './transaction.ts';
+import { connectError, refuseOldServer, serverError } from './server-error.ts';
+import { beginStatement, type PostgresConnection } from './transaction.ts';
 
 /** A connection that also lists rows, for reading many of them. */
 export interface ListConnection extends PostgresConnection {
@@ -40,11 +39,21 @@ async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
       (await facing(client.query<string[]>({ text, values: [...values], rowMode: 'array' }))).rows,
     close: () => closeClient(client),
   };
-  try {
+  return closeOnError(open, async () => {
     await checkServer(open, display);
     return open;
+  });
+}
+
+/** Begins to use a connection, which is closed if that fails. */
+export async function closeOnError<Done>(
+  connection: OpenConnection,
+  work: (connection: OpenConnection) => Promise<Done>,
+): Promise<Done> {
+  try {
+    return await work(connection);
   } catch (error) {
-    await open.close();
+    await connection.close();
     throw error;
   }
 }
@@ -53,8 +62,15 @@ async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
 export async function checkServer(connection: PostgresConnection, display: string): Promise<void> {
   const [{ version, encoding } = {}] = (await connection.query(SERVER_FACTS)).rows;
   refuseOldServer(display, Number(version));
-  refuseOtherEncoding(display, String(encoding));
+  if (encoding === 'UTF8') return;
+  throw usageError(
+    `${display} is encoded in ${encoding}, which cannot hold every character: create a database with UTF8 (createdb --encoding=UTF8 --template=template0)`,
+  );
 }
+
+/** The server's version number, such as 180004 for 18.4, and the encoding of its database. */
+const SERVER_FACTS =
+  "select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding";
 
 /** Begins a transaction in a mirror's schema with no time limit. */
 export async function beginIn(connection: ListConnection, schema: string, mode: string): Promise<void> {

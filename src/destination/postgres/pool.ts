@@ -15,8 +15,6 @@ import { SQLITE_TYPES } from './values.ts';
 interface PoolOptions extends AnswerTimeout {
   readonly schema: string;
   readonly maxConnections: number;
-  /** How long a transaction may be idle before the server ends it; by default, the time of a lease. */
-  readonly idleTimeoutMs?: number;
 }
 
 export interface PostgresPool extends PostgresDatabase {
@@ -27,7 +25,7 @@ export interface PostgresPool extends PostgresDatabase {
 }
 
 /** A mirror's schema, accessed over several connections, one per transaction. */
-export function openPool({ client, answerTimeoutMs, maxConnections, ...settings }: PoolOptions): PostgresPool {
+export function openPool({ client, answerTimeoutMs, schema, maxConnections }: PoolOptions): PostgresPool {
   const busy = new Set<PoolClient>();
   // Whatever silenced one connection probably silenced the idle ones too; opening new ones is cheaper than finding out.
   const onSilent = (): void => {
@@ -56,7 +54,7 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
   };
   const session: PostgresDatabase['session'] = (work) => inTurn(() => useConnection(work));
   const transaction: PostgresDatabase['transaction'] = (work, use) =>
-    session((connection) => inTransaction(connection, { ...settings, use }, work));
+    session((connection) => inTransaction(connection, { schema, use }, work));
   const read = shareReads((work) => transaction(work, 'read'));
   return {
     session,

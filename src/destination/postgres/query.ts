@@ -6,7 +6,7 @@ import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts'
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
-import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
+import { beginIn, closeOnError, type OpenConnection, openConnection } from './open-connection.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './values.ts';
 import { functionOf, recursiveViews } from './views.ts';
@@ -19,16 +19,13 @@ type ResultRow = readonly SqlValue[];
  */
 export async function queryPostgres(address: PostgresAddress, query: ReadStatement): Promise<StatementRows> {
   // A cursor blocks all other statements.
-  const connection = await openConnection({ ...address, client: { ...address.client, ...{ pipeline: false } } });
-  try {
+  const unpipelined = { ...address, client: { ...address.client, ...{ pipeline: false } } };
+  return closeOnError(await openConnection(unpipelined), async (connection) => {
     await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
     await refuseOtherVersion(connection, address);
     await connection.query(`set local statement_timeout to ${Math.round(query.timeoutSeconds * 1000)}`);
-    return await startQuery(connection, address, query);
-  } catch (error) {
-    await connection.close();
-    throw error;
-  }
+    return startQuery(connection, address, query);
+  });
 }
 
 async function startQuery(
@@ -119,14 +116,11 @@ function placeOf(sql: string, position: number): string {
 }
 
 /** Whether a statement returns rows; the server tells without running any of it. */
-function returnsRows(client: Client, sql: string): Promise<boolean> {
-  return new Promise((resolve, reject) => void client.query(describing(sql, resolve, reject)));
-}
-
-/** The driver has no call to describe a statement, so this object implements what it expects of a query. */
-function describing(text: string, done: (hasRows: boolean) => void, failed: (error: Error) => void) {
+function returnsRows(client: Client, text: string): Promise<boolean> {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   let hasRows = false;
-  return {
+  // The driver has no call to describe a statement, so this object implements what it expects of a query.
+  client.query({
     submit(connection: Connection) {
       connection.parse({ name: '', text, types: [] }, true);
       connection.describe({ type: 'S', name: '' }, true);
@@ -135,7 +129,8 @@ function describing(text: string, done: (hasRows: boolean) => void, failed: (err
     handleRowDescription() {
       hasRows = true;
     },
-    handleReadyForQuery: () => done(hasRows),
-    handleError: failed,
-  } satisfies Submittable & Readonly<Record<string, unknown>>;
+    handleReadyForQuery: () => resolve(hasRows),
+    handleError: reject,
+  } satisfies Submittable & Readonly<Record<string, unknown>>);
+  return promise;
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { retryDelayMs } from '../../core/quota/retry-delay.ts';
 import { LEASE_MS } from '../../core/schedule/lease.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
-import type { PostgresDatabase, TransactionUse, TransactionWork } from './transaction.ts';
+import type { PostgresDatabase, TransactionWork } from './transaction.ts';
 
 /** How to wait, and a random number from 0 to 1. */
 export interface RetryWaiting {
@@ -39,18 +39,6 @@ export async function withRetry<Done>(waiting: RetryWaiting, work: () => Promise
   }
 }
 
-export type ReadUse = Extract<TransactionUse, `read${string}`>;
-
-/** Does work in a transaction that only reads, or whose writes may be lost. */
-export function readWithRetry<Done>(
-  database: PostgresDatabase,
-  waiting: RetryWaiting,
-  work: TransactionWork<Done>,
-  use: ReadUse = 'read',
-): Promise<Done> {
-  return withRetry(waiting, () => database.transaction(work, use));
-}
-
 /**
  * Does work in a transaction that is committed exactly once: if the connection is lost during the commit, the server is
  * asked for its outcome.
@@ -83,10 +71,11 @@ export function writeOnce<Done>(
  */
 async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
   for (let waitedMs = 0; ; waitedMs += POLL_MS) {
-    const status = await readWithRetry(database, waiting, async (connection) => {
-      const { rows } = await connection.query('select pg_xact_status($1::xid8) as status', [transaction]);
+    const asking: TransactionWork<unknown> = async (inside) => {
+      const { rows } = await inside.query('select pg_xact_status($1::xid8) as status', [transaction]);
       return rows[0]?.['status'];
-    });
+    };
+    const status = await withRetry(waiting, () => database.transaction(asking, 'read'));
     if (status !== 'in progress') return status === 'committed';
     if (waitedMs > 2 * LEASE_MS || waiting.signal?.aborted) throw new UnknownOutcome(null, transaction);
     await waiting.sleep(POLL_MS, waiting.signal).catch(() => {});

@@ -109,23 +109,11 @@ export function sqlStateOf(error: unknown): string | null {
   return met instanceof DatabaseError ? (met.code ?? null) : null;
 }
 
-/** Selects the server's version number, such as 180004 for 18.4, and the encoding of its database. */
-export const SERVER_FACTS =
-  "select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding";
-
 /** @throws SyncError `usage` for a server that lacks what the statements need */
 export function refuseOldServer(display: string, versionNumber: number): void {
   if (versionNumber >= OLDEST * 10_000) return;
   throw usageError(
     `${display} runs PostgreSQL ${Math.floor(versionNumber / 10_000)}: obsync needs version ${OLDEST} or later`,
-  );
-}
-
-/** @throws SyncError `usage` for a database that cannot hold every character */
-export function refuseOtherEncoding(display: string, encoding: string): void {
-  if (encoding === 'UTF8') return;
-  throw usageError(
-    `${display} is encoded in ${encoding}, which cannot hold every character: create a database with UTF8 (createdb --encoding=UTF8 --template=template0)`,
   );
 }
 

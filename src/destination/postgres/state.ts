@@ -7,7 +7,7 @@ import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readWithRetry, writeOnce } from './retry.ts';
+import { type RetryWaiting, withRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** The mirror's name in messages, and the machine's clock. */
@@ -30,7 +30,7 @@ export function postgresState(
   const runner: StateRunner = {
     read: (statementsOf) =>
       translateErrors(
-        readWithRetry(database, waiting, (connection) => performOn(connection, statementsOf())),
+        withRetry(waiting, () => database.transaction((inside) => performOn(inside, statementsOf()), 'read')),
         errorOf,
       ),
     write: (statementsOf, envIds = []) =>

@@ -1,9 +1,8 @@
-import { DatabaseError } from 'pg';
+import { DatabaseError, escapeIdentifier } from 'pg';
 import type { Commit, Destination } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { analyzeShards, hasCitus } from './citus.ts';
 import { isLost } from './lost-connection.ts';
-import { quoteIdentifier } from './settings.ts';
 import type { PostgresConnection, PostgresDatabase } from './transaction.ts';
 
 /**
@@ -88,7 +87,7 @@ async function analyzeLocal(
   { isMuch, envId }: { isMuch: boolean; envId: string | null },
 ): Promise<void> {
   const [grown, missing] = await Promise.all([
-    isMuch ? connection.query(GROWN, [quoteIdentifier(schema)]) : null,
+    isMuch ? connection.query(GROWN, [escapeIdentifier(schema)]) : null,
     envId === null ? null : connection.query(WITHOUT_ENVIRONMENT, [schema, envId]),
   ]);
   for (const { name } of grown?.rows ?? []) await analyzeTable(connection, schema, String(name));
@@ -109,7 +108,7 @@ async function analyzeTable(connection: PostgresConnection, schema: string, name
   await connection.query(`analyze (skip_locked) ${tableIn(schema, name)}`);
 }
 
-const tableIn = (schema: string, name: string): string => `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`;
+const tableIn = (schema: string, name: string): string => `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
 
 /** The destination, analyzing grown tables before the end of each round. */
 export function withStatistics(

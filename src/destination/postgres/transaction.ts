@@ -1,9 +1,9 @@
+import { escapeIdentifier } from 'pg';
 import { LEASE_MS } from '../../core/schedule/lease.ts';
 import type { Row } from '../../core/stream.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
 import { isLost, UnknownOutcome } from './lost-connection.ts';
 import { sqlStateOf } from './server-error.ts';
-import { beginStatement, type TransactionSettings } from './settings.ts';
 
 /** A connection to the server, or one that a pooler lends for a transaction: it keeps no state between transactions. */
 export interface PostgresConnection {
@@ -37,6 +37,14 @@ export interface PostgresDatabase {
   /** Does work that begins its own transactions. */
   session<Done>(work: (connection: PostgresConnection) => Promise<Done>): Promise<Done>;
   close(): Promise<void>;
+}
+
+interface TransactionSettings {
+  readonly schema: string;
+  /** Such as `isolation level read committed`. */
+  readonly mode: string;
+  /** How long it may be idle before the server ends it; 0 for no limit, and then no statement times out either. */
+  readonly idleTimeoutMs: number;
 }
 
 /** The mirror's schema, and the settings that differ from a sync's. */
@@ -93,6 +101,16 @@ export async function inTransaction<Done>(
     if (isOpen) await connection.query('rollback').catch(() => {});
     throw reason;
   }
+}
+
+/**
+ * Begins a transaction and sets where its tables are and how the server writes values. A pooler may use another session
+ * for each transaction, so nothing is set beyond it; temporary tables come last in the search path, because the session
+ * may hold another program's. The statements have no values, so one message holds them all.
+ */
+export function beginStatement({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
+  return `begin ${mode}; set local search_path to ${escapeIdentifier(schema)}, pg_temp; set local timezone to 'UTC'; set local datestyle to 'ISO';
+    set local extra_float_digits to 1; set local idle_in_transaction_session_timeout to ${idleTimeoutMs}${idleTimeoutMs === 0 ? '; set local statement_timeout to 0; set local bytea_output to hex' : ''}`;
 }
 
 const NUMBER = 'select pg_current_xact_id()::text as transaction';
