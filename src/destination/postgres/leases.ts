@@ -147,24 +147,18 @@ export async function identifyBackend(
 }
 
 /** What is known of these owners; nothing of one that is long gone. */
-async function holdersOf(
-  transaction: PostgresTransaction,
-  owners: readonly string[],
-): Promise<Map<string, LeaseHolder>> {
-  const nobody = owners.map((owner) => ({ owner, untilMs: 0, isGone: true }));
-  if (owners.length === 0) return new Map();
+async function holdersOf(transaction: PostgresTransaction, owners: readonly string[]) {
+  const holders = new Map<string, LeaseHolder>();
+  if (owners.length === 0) return holders;
   // Otherwise the server answers from its first snapshot in this transaction and does not see newer backends.
   transaction.send('select pg_stat_clear_snapshot()');
   const sql = `select o.owner, o.until_ms, ${IS_GONE} as is_gone from lease_owners o where o.owner = any($1)`;
   const { rows } = await transaction.query(sql, [owners]);
-  const known = rows.map(
-    (row): LeaseHolder => ({
-      owner: String(row['owner']),
-      untilMs: Number(row['until_ms']),
-      isGone: Number(row['is_gone']) === 1,
-    }),
-  );
-  return new Map([...nobody, ...known].map((holder) => [holder.owner, holder]));
+  for (const row of rows) {
+    const owner = String(row['owner']);
+    holders.set(owner, { owner, untilMs: Number(row['until_ms']), isGone: Number(row['is_gone']) === 1 });
+  }
+  return holders;
 }
 
 /** Says which environment is held, and for how long at most. */

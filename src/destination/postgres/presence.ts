@@ -18,41 +18,21 @@ export interface PresencePorts extends RetryWaiting {
   onLapsed(): void;
 }
 
-/** This process as others see it: it is alive and writes these environments (R26). */
-export interface Presence {
-  /** The leases by environment. */
-  readonly leases: ReadonlyMap<string, WriterLease>;
-  /** @throws SyncError `locked` if another live process writes one of them */
-  hold(envIds: readonly string[], mirroredAt: Instant): Promise<void>;
-  /** Whether the connection reaches the server itself, not a pooler. */
-  isDirect(): boolean;
-  close(): Promise<void>;
-}
-
-/** The connection that proves that a process is alive. */
-interface KeptConnection {
-  backend: string | null;
-  /** Returns the open connection, or opens a new one. */
-  connected(): Promise<LastingConnection>;
-  current(): LastingConnection | null;
-  /** Drops the connection because it does not work. */
-  forget(): void;
-  close(): Promise<void>;
-}
-
-/** `onEnd` is called when the connection has ended, unless it was dropped. */
-function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): KeptConnection {
+/** The connection that proves that a process is alive. `onEnd` is called when it has ended, unless it was dropped. */
+function keepConnection(connect: PresencePorts['connect'], onEnd: () => void) {
   let connection: LastingConnection | null = null;
   // A connection that cannot be identified is dropped too.
   let opening: LastingConnection | null = null;
-  const kept: KeptConnection = {
-    backend: null,
+  let backend: string | null = null;
+  return {
+    backend: () => backend,
     current: () => connection,
-    async connected() {
+    /** Returns the open connection, or opens a new one. */
+    async connected(): Promise<LastingConnection> {
       if (connection !== null) return connection;
       const fresh = await connect();
       opening = fresh;
-      kept.backend = await fresh
+      backend = await fresh
         .transaction((each) => identifyBackend(each, fresh.processId), 'read-and-note')
         .catch((error: unknown) => {
           fresh.destroy();
@@ -66,6 +46,7 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
       });
       return fresh;
     },
+    /** Drops the connection because it does not work. */
     forget() {
       const broken = [connection, opening];
       [connection, opening] = [null, null];
@@ -77,7 +58,6 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
       await open?.close().catch(() => {});
     },
   };
-  return kept;
 }
 
 const NOTHING = (): void => {};
@@ -88,20 +68,12 @@ const RETRY_MS = 1000;
 /** How long to wait for the server at the end: a run that is stopped has five seconds in all (R27). */
 const RELEASE_MS = 1500;
 
-interface Heartbeat {
-  /** Sends the next heartbeat after this time, and then continues periodically. */
-  beatAfter(delayMs: number): void;
-  /** Call this when something else has renewed the lease. */
-  noteRenewal(): void;
-  stop(): Promise<void>;
-}
-
 /** A failed heartbeat is not an error: it is retried soon, and a commit shows whether the lease is lost. */
 function createHeartbeat(
-  kept: KeptConnection,
+  kept: ReturnType<typeof keepConnection>,
   { after, onLapsed }: Pick<PresencePorts, 'after' | 'onLapsed'>,
   renewOn: (connection: LastingConnection) => Promise<unknown>,
-): Heartbeat {
+) {
   let beating: Promise<unknown> = Promise.resolve();
   let [stopNext, stopLapse] = [NOTHING, NOTHING];
   let isStopped = false;
@@ -131,7 +103,9 @@ function createHeartbeat(
     }
   };
   return {
+    /** Sends the next heartbeat after this time, and then continues periodically. */
     beatAfter,
+    /** Call this when something else has renewed the lease. */
     noteRenewal,
     async stop() {
       isStopped = true;
@@ -142,10 +116,13 @@ function createHeartbeat(
   };
 }
 
-/** Sends nothing to the database until the first environment is to be held. */
-export function createPresence({ owner, connect, nowMs, after, onLapsed, ...waiting }: PresencePorts): Presence {
+/**
+ * This process as others see it: it is alive and writes environments (R26). Sends nothing to the database until the
+ * first environment is to be held.
+ */
+export function createPresence({ owner, connect, nowMs, after, onLapsed, ...waiting }: PresencePorts) {
   const leases = new Map<string, WriterLease>();
-  const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend });
+  const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend() });
   // Another process may take the environments once the connection has ended, so it is reopened at once.
   const kept = keepConnection(connect, () => heartbeat.beatAfter(0));
   const heartbeat = createHeartbeat(kept, { after, onLapsed }, (connection) =>
@@ -156,9 +133,12 @@ export function createPresence({ owner, connect, nowMs, after, onLapsed, ...wait
     throw error;
   };
   return {
-    leases,
-    isDirect: () => kept.backend !== null,
-    async hold(envIds, mirroredAt) {
+    /** The leases by environment. */
+    leases: leases as ReadonlyMap<string, WriterLease>,
+    /** Whether the connection reaches the server itself, not a pooler. */
+    isDirect: () => kept.backend() !== null,
+    /** @throws SyncError `locked` if another live process writes one of them */
+    async hold(envIds: readonly string[], mirroredAt: Instant): Promise<void> {
       const begunMs = nowMs();
       // Retrying is safe: taking a lease twice has no further effect.
       const taken = await withRetry(waiting, async () => {
@@ -171,7 +151,7 @@ export function createPresence({ owner, connect, nowMs, after, onLapsed, ...wait
       if (nowMs() - begunMs < RETRY_MS) heartbeat.noteRenewal();
       else heartbeat.beatAfter(0);
     },
-    async close() {
+    async close(): Promise<void> {
       await heartbeat.stop();
       const stopWaiting = after(RELEASE_MS, kept.forget);
       // Leases that are not released expire.
