@@ -1,23 +1,9 @@
 import { DatabaseError, escapeIdentifier } from 'pg';
-import type { Commit, Destination } from '../../core/ports/destination.ts';
-import type { Stream } from '../../core/stream.ts';
+import type { Destination } from '../../core/ports/destination.ts';
+import type { Row, Stream } from '../../core/stream.ts';
 import { analyzeShards, hasCitus } from './citus.ts';
 import { isLost } from './lost-connection.ts';
 import type { PostgresConnection, PostgresDatabase } from './transaction.ts';
-
-/**
- * PostgreSQL's statistics of a mirror's tables. It analyzes a new table only after a minute or later; until then it
- * expects any condition to match few rows, and the end of a round would read a table again for each of its rows.
- */
-export interface TableStatistics {
-  /** Records that this many rows of a stream of the environment have been written. */
-  note(envId: string, stream: Stream, rows: number): void;
-  /**
-   * Analyzes the tables that have grown much since the last time, and those without statistics on the environment. In
-   * Citus, those of the stream, if many of their rows are new.
-   */
-  refresh(envId: string, stream: Stream): Promise<void>;
-}
 
 /** Fewer rows don't make any plan worse. */
 const MANY_ROWS = 1000;
@@ -38,7 +24,11 @@ const WITHOUT_ENVIRONMENT = `select tablename as name from pg_stats
   where schemaname = $1 and attname = 'env_id' and n_distinct > 0
     and n_distinct <= cardinality(most_common_vals::text::text[]) and $2 <> all(most_common_vals::text::text[])`;
 
-export function tableStatistics(database: PostgresDatabase, schema: string): TableStatistics {
+/**
+ * PostgreSQL's statistics of a mirror's tables. It analyzes a new table only after a minute or later; until then it
+ * expects any condition to match few rows, and the end of a round would read a table again for each of its rows.
+ */
+export function tableStatistics(database: PostgresDatabase, schema: string) {
   // Rows written by an earlier process count too.
   let changed = MANY_ROWS;
   const changedOf = new Map<string, number>();
@@ -46,14 +36,19 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
   const growthOf = new Map<string, { readonly written: number; analyzed: number }>();
   let inCitus: boolean | null = null;
   return {
-    note(envId, stream, rows) {
+    /** Records that this many rows of a stream of the environment have been written. */
+    note(envId: string, stream: Stream, rows: number): void {
       changed += rows;
       if (rows > 0) changedOf.set(envId, (changedOf.get(envId) ?? MANY_ROWS) + rows);
       const key = `${envId} ${stream.name}`;
       const { written = 0, analyzed = 0 } = growthOf.get(key) ?? {};
       growthOf.set(key, { written: written + rows, analyzed });
     },
-    async refresh(envId, stream) {
+    /**
+     * Analyzes the tables that have grown much since the last time, and those without statistics on the environment. In
+     * Citus, those of the stream, if many of their rows are new.
+     */
+    async refresh(envId: string, stream: Stream): Promise<void> {
       const [isMuch, isMuchOf] = [changed >= MANY_ROWS, (changedOf.get(envId) ?? 0) >= MANY_ROWS];
       if (isMuch) changed = 0;
       if (isMuchOf) changedOf.set(envId, 0);
@@ -90,42 +85,29 @@ async function analyzeLocal(
     isMuch ? connection.query(GROWN, [escapeIdentifier(schema)]) : null,
     envId === null ? null : connection.query(WITHOUT_ENVIRONMENT, [schema, envId]),
   ]);
-  for (const { name } of grown?.rows ?? []) await analyzeTable(connection, schema, String(name));
-  for (const { name } of missing?.rows ?? [])
-    if (await hasMany(connection, tableIn(schema, String(name)), String(envId)))
-      await analyzeTable(connection, schema, String(name));
-}
-
-async function hasMany(connection: PostgresConnection, table: string, envId: string): Promise<boolean> {
-  const { rows } = await connection.query(`select 1 from ${table} where env_id = $1 offset ${MANY_ROWS - 1} limit 1`, [
-    envId,
-  ]);
-  return rows.length > 0;
-}
-
-async function analyzeTable(connection: PostgresConnection, schema: string, name: string): Promise<void> {
+  const tableOf = ({ name }: Row): string => `${escapeIdentifier(schema)}.${escapeIdentifier(String(name))}`;
   // Skips a table that another process is analyzing.
-  await connection.query(`analyze (skip_locked) ${tableIn(schema, name)}`);
+  const analyze = (table: string): Promise<unknown> => connection.query(`analyze (skip_locked) ${table}`);
+  for (const table of grown?.rows.map(tableOf) ?? []) await analyze(table);
+  for (const table of missing?.rows.map(tableOf) ?? []) {
+    const many = `select 1 from ${table} where env_id = $1 offset ${MANY_ROWS - 1} limit 1`;
+    if ((await connection.query(many, [envId])).rows.length > 0) await analyze(table);
+  }
 }
-
-const tableIn = (schema: string, name: string): string => `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
 
 /** The destination, analyzing grown tables before the end of each round. */
 export function withStatistics(
   destination: Destination,
-  { envId, statistics }: { envId: string; statistics: TableStatistics },
+  { envId, statistics }: { envId: string; statistics: ReturnType<typeof tableStatistics> },
 ): Destination {
   return {
     ...destination,
     async commit(stream, commit, marking) {
       if (commit.kind === 'round-end') await statistics.refresh(envId, stream);
       const result = await destination.commit(stream, commit, marking);
-      statistics.note(envId, stream, result.counts.written + stagedRows(commit));
+      const staged = commit.kind === 'page' ? (commit.staged?.rows.length ?? 0) : 0;
+      statistics.note(envId, stream, result.counts.written + staged);
       return result;
     },
   };
-}
-
-function stagedRows(commit: Commit): number {
-  return commit.kind === 'page' ? (commit.staged?.rows.length ?? 0) : 0;
 }

@@ -110,20 +110,12 @@ function timeText(at: Instant): Instant {
 type ValueParser = (text: string) => unknown;
 
 const asText: ValueParser = (text) => text;
-const bigintOf: ValueParser = (text) => BigInt(text);
-const bytesOf: ValueParser = (text) => Buffer.from(text.slice('\\x'.length), 'hex');
 
 /** A number, unless that would lose digits. */
 function integerOf(text: string): number | bigint {
   const number = Number(text);
   return Number.isSafeInteger(number) ? number : BigInt(text);
 }
-
-/** PostgreSQL's type for sums and means of whole numbers, where SQLite returns an integer or a real. */
-const numeric =
-  (whole: ValueParser): ValueParser =>
-  (text) =>
-    /^-?\d+$/.test(text) ? whole(text) : Number(text);
 
 const typesOf = (parsers: Readonly<Record<number, ValueParser>>): CustomTypesConfig => ({
   getTypeParser: ((type: number) => parsers[type] ?? asText) as CustomTypesConfig['getTypeParser'],
@@ -134,8 +126,14 @@ export const SQLITE_TYPES = typesOf(PARSERS);
 
 /** The same for a user's statements: bytes are a BLOB, and whole numbers keep their digits, all with `bigints`. */
 export function exactTypes(bigints: boolean): CustomTypesConfig {
-  const exact = { ...PARSERS, 17: bytesOf, 20: integerOf, 26: integerOf, 1700: numeric(integerOf) };
-  const flagOf: ValueParser = (text) => BigInt(text === 't');
-  const integers = { 16: flagOf, 20: bigintOf, 21: bigintOf, 23: bigintOf, 26: bigintOf, 1700: numeric(bigintOf) };
-  return typesOf(bigints ? { ...exact, ...integers } : exact);
+  const whole: ValueParser = bigints ? BigInt : integerOf;
+  const exact: Record<number, ValueParser> = {
+    ...PARSERS,
+    /** bytea */ 17: (text) => Buffer.from(text.slice('\\x'.length), 'hex'),
+    /** int8, oid */ 20: whole,
+    26: whole,
+    /** numeric, also for sums and means of whole numbers, where SQLite returns an integer or a real */
+    1700: (text) => (/^-?\d+$/.test(text) ? whole(text) : Number(text)),
+  };
+  return typesOf(bigints ? { ...exact, 16: (text) => BigInt(text === 't'), 21: BigInt, 23: BigInt } : exact);
 }

@@ -90,14 +90,6 @@ export async function hasViews(connection: PostgresConnection, quotedSchema: str
   );
 }
 
-/** A privilege granted on one of our views. */
-interface ViewGrant {
-  readonly view: string;
-  readonly right: string;
-  readonly to: string;
-  readonly option: string;
-}
-
 /**
  * Changes the tables, and then creates this version's views and comments. The views are dropped first so they don't
  * block the change, unless other users' views depend on them: then they are replaced, which PostgreSQL allows while
@@ -112,7 +104,7 @@ export async function aroundViews(
   const { rows } = await connection.query('select name from __obsync_views order by number desc');
   const old = rows.map(({ name }) => String(name));
   const others = (await connection.query(OTHERS)).rows;
-  const grants = await grantsOn(connection, old);
+  const grants = (await connection.query(GRANTS, [old])).rows;
   const isFree = !others.some(({ over }) => old.includes(String(over)));
   try {
     if (isFree) await drop(connection, old);
@@ -120,13 +112,10 @@ export async function aroundViews(
     await createViews(connection);
     await connection.query(commentStatements());
     const kept = new Set(postgresViews().map(({ name }) => name));
-    if (!isFree)
-      await drop(
-        connection,
-        old.filter((name) => !kept.has(name)),
-      );
-    for (const { view, right, to, option } of isFree ? grants.filter((grant) => kept.has(grant.view)) : [])
-      await connection.query(`grant ${right} on ${quote(view)} to ${to}${option}`);
+    const outdated = old.filter((name) => !kept.has(name));
+    if (!isFree) await drop(connection, outdated);
+    for (const { view, right, to, option } of isFree ? grants : [])
+      if (kept.has(String(view))) await connection.query(`grant ${right} on ${quote(String(view))} to ${to}${option}`);
   } catch (error) {
     if (others.length === 0 || !IN_THE_WAY.has(String(codeOf(error)))) throw error;
     const names = [...new Set(others.map(({ name }) => name))].join(', ');
@@ -164,17 +153,12 @@ async function createViews(connection: PostgresConnection): Promise<void> {
   }
 }
 
-async function grantsOn(connection: PostgresConnection, names: readonly string[]): Promise<ViewGrant[]> {
-  const { rows } = await connection.query(
-    `select c.relname as view, a.privilege_type as right,
-        case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end as to,
-        case when a.is_grantable then ' with grant option' else '' end as option
-      from pg_class c cross join lateral aclexplode(c.relacl) a
-      where c.relnamespace = (select oid from pg_namespace where nspname = current_schema()) and c.relname = any($1) and a.grantee <> c.relowner`,
-    [names],
-  );
-  return rows as unknown as ViewGrant[];
-}
+/** The privileges granted on some of our views. */
+const GRANTS = `select c.relname as view, a.privilege_type as right,
+    case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end as to,
+    case when a.is_grantable then ' with grant option' else '' end as option
+  from pg_class c cross join lateral aclexplode(c.relacl) a
+  where c.relnamespace = (select oid from pg_namespace where nspname = current_schema()) and c.relname = any($1) and a.grantee <> c.relowner`;
 
 /** Other users' views that depend on a table or view of this schema, or on the function of a view. */
 const OTHERS = `select distinct format('%I.%I', n.nspname, c.relname) as name, o.name as over
