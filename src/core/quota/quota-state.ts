@@ -116,16 +116,12 @@ export function settleNoted(
   if (noted === undefined && answer === null) return state;
   const { sentMs, uncounted } = noted ?? request;
   const start = { sentMs: Math.min(sentMs, heardMs), uncounted: Math.min(uncounted, state.window.uncounted) };
-  return { window: observe(state.window, start, answer, heardMs), inFlight: without(state, request) };
+  return { ...releasePermit(state, request), window: observe(state.window, start, answer, heardMs) };
 }
 
 /** Returns an unused permit. */
 export function releasePermit(state: QuotaState, request: NotedRequest): QuotaState {
-  return { ...state, inFlight: without(state, request) };
-}
-
-function without({ inFlight }: QuotaState, request: NotedRequest): readonly NotedRequest[] {
-  return inFlight.filter(({ id }) => id !== request.id);
+  return { ...state, inFlight: state.inFlight.filter(({ id }) => id !== request.id) };
 }
 
 /** What a user starts with: the shared state if any of it is still valid, else `resumed`. */

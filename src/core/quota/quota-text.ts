@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json.ts';
 import { type NotedRequest, type QuotaState, UNKNOWN_QUOTA } from './quota-state.ts';
 import type { Pause, RateWindow, TimeSpan } from './rate-window.ts';
 
@@ -12,13 +13,13 @@ export function textOfQuota({ window, inFlight }: QuotaState): string {
 /** Parses a state written by `textOfQuota`; anything else yields an empty state. */
 export function quotaOfText(text: string): QuotaState {
   const { version, window, inFlight } = parsed(text);
-  if (version !== VERSION || !isRecord(window) || !Array.isArray(inFlight) || !inFlight.every(isNoted))
+  if (version !== VERSION || !isJsonObject(window) || !Array.isArray(inFlight) || !inFlight.every(isNoted))
     return UNKNOWN_QUOTA;
   const rateWindow = windowOf(window);
   return rateWindow === null ? UNKNOWN_QUOTA : { window: rateWindow, inFlight };
 }
 
-function windowOf(record: JsonRecord): RateWindow | null {
+function windowOf(record: Readonly<Record<string, unknown>>): RateWindow | null {
   const { remaining, resetAtMs, uncounted, pause, refusals, refusedSinceMs } = record;
   const pauseOf = pause === null ? null : isPause(pause) ? { ...pause, untilMs: timeOf(pause.untilMs) } : undefined;
   if (pauseOf === undefined || !isCount(uncounted) || !isCount(refusals)) return null;
@@ -28,19 +29,13 @@ function windowOf(record: JsonRecord): RateWindow | null {
   return { remaining, resetAtMs: timeOf(resetAtMs), sure, uncounted, pause: pauseOf, refusals, refusedSinceMs };
 }
 
-type JsonRecord = Readonly<Record<string, unknown>>;
-
-function parsed(text: string): JsonRecord {
+function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
+    return isJsonObject(value) ? value : {};
   } catch {
     return {};
   }
-}
-
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null;
 }
 
 function isCount(value: unknown): value is number {
@@ -56,15 +51,15 @@ function timeOf(ms: number | null): number {
 }
 
 function isSpan(value: unknown): value is TimeSpan {
-  return isRecord(value) && [value['fromMs'], value['untilMs']].every(Number.isFinite);
+  return isJsonObject(value) && [value['fromMs'], value['untilMs']].every(Number.isFinite);
 }
 
 function isPause(value: unknown): value is Omit<Pause, 'untilMs'> & { untilMs: number | null } {
-  return isRecord(value) && isTime(value['untilMs']) && ['quota', 'rate-limited'].includes(String(value['reason']));
+  return isJsonObject(value) && isTime(value['untilMs']) && ['quota', 'rate-limited'].includes(String(value['reason']));
 }
 
 function isNoted(value: unknown): value is NotedRequest {
-  if (!isRecord(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { id, owner, uncounted, sentMs, deadlineMs } = value;
   return (
     typeof id === 'string' &&

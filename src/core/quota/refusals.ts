@@ -18,7 +18,7 @@ const DOUBTFUL_REFUSALS = 2;
 
 /** Adds a refusal. `lastPassMs` is when the last passed request was sent; null if none has passed. */
 export function addRefusal(before: RefusalState, nowMs: number, lastPassMs: number | null): RefusalState {
-  const isAlone = hasPassedSince(before, lastPassMs);
+  const isAlone = isFailedTry(before, lastPassMs);
   return {
     lastMs: nowMs,
     inRow: isAlone ? 1 : before.inRow + 1,
@@ -27,16 +27,12 @@ export function addRefusal(before: RefusalState, nowMs: number, lastPassMs: numb
 }
 
 /** Whether a new refusal counts as a failed try: another request was sent after the last refusal and passed. */
-export function isFailedTry(before: RefusalState, lastPassMs: number | null): boolean {
-  return hasPassedSince(before, lastPassMs);
+export function isFailedTry({ lastMs }: RefusalState, lastPassMs: number | null): boolean {
+  return lastMs !== null && lastPassMs !== null && lastPassMs > lastMs;
 }
 
 /** Whether to probe before the refused request is sent again, to find out whether only this request is refused. */
 export function needsProbe(state: RefusalState, lastPassMs: number | null): boolean {
-  if (state.lastMs === null || hasPassedSince(state, lastPassMs)) return false;
+  if (state.lastMs === null || isFailedTry(state, lastPassMs)) return false;
   return state.isSingledOut || state.inRow >= DOUBTFUL_REFUSALS;
-}
-
-function hasPassedSince({ lastMs }: RefusalState, lastPassMs: number | null): boolean {
-  return lastMs !== null && lastPassMs !== null && lastPassMs > lastMs;
 }
