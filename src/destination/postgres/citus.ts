@@ -3,8 +3,7 @@ import { SyncError, usageError } from '../../core/errors.ts';
 import type { DistributionReport } from '../mirror-store.ts';
 import { heldEnvironments } from './leases.ts';
 import { lockMigrations, mirrorTables } from './migrations.ts';
-import type { PostgresConnection } from './transaction.ts';
-import { inTransaction } from './transaction.ts';
+import { inTransaction, type PostgresConnection } from './transaction.ts';
 
 /** All other tables are in its co-location group. Every commit begins with a row of it. */
 const FIRST = 'mirror_environments';
@@ -76,9 +75,7 @@ export async function analyzeShards(
   );
 }
 
-async function tablesOf(
-  connection: PostgresConnection,
-): Promise<{ readonly byEnvironment: readonly string[]; readonly others: readonly string[] }> {
+async function tablesOf(connection: PostgresConnection) {
   const { rows } = await connection.query(
     `select c.relname as name, exists (
         select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'env_id' and not a.attisdropped) as is_by_env

@@ -6,8 +6,7 @@ import { SyncError, usageError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesIn, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import { LOCK_NOT_AVAILABLE } from './server-error.ts';
-import type { PostgresConnection } from './transaction.ts';
-import { inTransaction } from './transaction.ts';
+import { inTransaction, type PostgresConnection } from './transaction.ts';
 import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */

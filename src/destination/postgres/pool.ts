@@ -7,8 +7,7 @@ import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-conn
 import { closeClient, openClient, openClientPool, PIPELINE } from './open-client.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
 import { shareReads } from './shared-reads.ts';
-import type { PostgresConnection } from './transaction.ts';
-import { inTransaction, type PostgresDatabase } from './transaction.ts';
+import { inTransaction, type PostgresConnection, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './values.ts';
 
 /** Where a mirror is, and how many connections may be open at a time. */

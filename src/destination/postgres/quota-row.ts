@@ -21,17 +21,10 @@ export interface QuotaRowOptions {
   readonly nowMs: () => number;
 }
 
-/** What the row holds. */
-interface QuotaRow {
-  readonly text: string;
-  readonly atMs: number;
-  readonly offsetMs: number;
-}
-
 /** What a process knows of the row. */
-interface KnownQuota {
-  /** As this process last left it; null before. */
-  row: QuotaRow | null;
+interface KnownQuota extends QuotaRowOptions {
+  /** What it held when this process last left it; null before. */
+  row: { readonly text: string; readonly atMs: number; readonly offsetMs: number } | null;
   /** Whether no other process seems to have changed it since. */
   isAlone: boolean;
   seen: AccountTimeReading['seen'];
@@ -47,13 +40,13 @@ interface KnownQuota {
  * still so. Otherwise it locks the row, which takes a transaction.
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
-  const known: KnownQuota = { row: null, isAlone: false, seen: null, lead: null };
+  const known: KnownQuota = { ...options, row: null, isAlone: false, seen: null, lead: null };
   return {
     async change(quotaChange) {
-      const changeLocked = () => options.transaction((inside) => changeRow(inside, options, { quotaChange, known }));
+      const changeLocked = () => options.transaction((inside) => changeRow(inside, known, quotaChange));
       const change = async () => {
         const changed = known.isAlone
-          ? await options.session((connection) => changeKnown(connection, options, { quotaChange, known }))
+          ? await options.session((connection) => changeKnown(connection, known, quotaChange))
           : null;
         return changed === null ? changeLocked() : changed.result;
       };
@@ -108,11 +101,6 @@ const WRITE_KNOWN = `with written as (
 /** Accounts unused for this long are deleted. */
 const FORGET = `delete from obsync_accounts.account_quotas where used_at < clock_timestamp() - interval '7 days'`;
 
-interface KnownChange<Result> {
-  readonly quotaChange: QuotaChange<Result>;
-  readonly known: KnownQuota;
-}
-
 /** How long a measured lead is used: the clocks may drift apart. */
 const LEAD_MS = 10_000;
 
@@ -127,10 +115,10 @@ function noteClock(known: KnownQuota, clockMs: number, ownMs: number): void {
 /** @returns null if nothing was changed, because another process has changed the row or a clock was set */
 async function changeKnown<Result>(
   connection: PostgresConnection,
-  { account, nowMs }: QuotaRowOptions,
-  { quotaChange, known }: KnownChange<Result>,
+  known: KnownQuota,
+  quotaChange: QuotaChange<Result>,
 ): Promise<{ readonly result: Result } | null> {
-  const { row, isAlone, lead } = known;
+  const { account, nowMs, row, isAlone, lead } = known;
   if (row === null || lead === null || !isAlone) return null;
   const ownMs = nowMs();
   // No earlier than the time of sending; the statement changes nothing if it is later than the server's clock.
@@ -138,10 +126,9 @@ async function changeKnown<Result>(
   const { state, result } = quotaChange(quotaOfText(row.text), atMs);
   const text = textOfQuota(state);
   const { rows } = await connection.query(WRITE_KNOWN, [account, text, atMs, row.text, row.atMs, row.offsetMs]);
-  const { clock_ms, written } = rows[0] ?? {};
-  const clockMs = Number(clock_ms);
+  const clockMs = Number(rows[0]?.['clock_ms']);
   noteClock(known, clockMs, ownMs);
-  known.isAlone = written === 1;
+  known.isAlone = rows[0]?.['written'] === 1;
   if (!known.isAlone) return null;
   known.row = { ...row, text, atMs };
   known.seen = { atMs: clockMs - row.offsetMs, ownMs: nowMs() };
@@ -150,9 +137,10 @@ async function changeKnown<Result>(
 
 async function changeRow<Result>(
   transaction: PostgresTransaction,
-  { account, nowMs }: QuotaRowOptions,
-  { quotaChange, known }: KnownChange<Result>,
+  known: KnownQuota,
+  quotaChange: QuotaChange<Result>,
 ): Promise<Result> {
+  const { account, nowMs } = known;
   const sentMs = nowMs();
   const { text, ...look } = await takeRow(transaction, account);
   const ownMs = nowMs();

@@ -32,7 +32,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
   const explain = (error: unknown): unknown => serverError(display, error);
   const share = sharePool(address);
   /** For work that may be repeated. */
-  const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
+  const connected = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> => {
     const waiting = { ...WAITING, patience: { isOver: false } };
     return withRetry(waiting, () => onConnection(address, waiting, work));
   };
@@ -51,13 +51,12 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
-    open: (signal, options) => openMirror(address, share(), { ...options, explainAny: explain, signal, clock }),
+    open: (signal, options) => openMirror(address, share(), { ...options, signal, clock }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
-    // The result stands whether or not it is recorded.
-    record: (verification) => record(address, verification).catch(() => {}),
+    record: (verification) => record(address, verification),
     openQuotaKeeper(account, nowMs, signal) {
       const { close, ...database } = openQuotaDatabase(share(), { schema, signal });
       return { ...rowKeeper({ ...database, account, nowMs }), close };
@@ -80,20 +79,18 @@ function readOn<Done>(
   });
 }
 
+/** Records a verification, whose result stands whether or not it is recorded. */
 async function record(address: PostgresAddress, verification: Verification): Promise<void> {
-  await onConnection(address, WAITING, (connection) =>
-    inTransaction(connection, { schema: address.schema }, (inside) =>
-      performOn(inside, saveVerification(verification)),
-    ),
+  const recorded = onConnection(address, WAITING, (connection) =>
+    inTransaction(connection, address, (inside) => performOn(inside, saveVerification(verification))),
   );
+  await recorded.catch(() => {});
 }
-
-type ConnectionWork<Done> = (connection: OpenConnection) => Promise<Done>;
 
 async function onConnection<Done>(
   address: PostgresAddress,
   waiting: RetryWaiting,
-  work: ConnectionWork<Done>,
+  work: (connection: OpenConnection) => Promise<Done>,
 ): Promise<Done> {
   const done = closeAfter(await openConnection(address, waiting), work);
   return translateErrors(done, (error) => serverError(address.display, error));
@@ -162,21 +159,16 @@ function isStopped(error: unknown, signal: AbortSignal): boolean {
 const stopped = (cause: unknown): SyncError =>
   new SyncError('signal', 'stopped by a signal: run it again to continue', { cause });
 
-interface PostgresWriterOptions extends WriterOptions {
-  readonly explainAny: (error: unknown) => unknown;
-  readonly signal: AbortSignal;
-  readonly clock: () => Instant;
-}
-
 async function openMirror(
   address: PostgresAddress,
   database: PostgresPool,
-  { explainAny, signal, clock, alertRules }: PostgresWriterOptions,
+  { signal, clock, alertRules }: WriterOptions & { signal: AbortSignal; clock: () => Instant },
 ): Promise<OpenMirror> {
   const { schema, display } = address;
   const owner = randomUUID();
   const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
-  const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
+  const explain = (error: unknown): unknown =>
+    isStopped(error, signal) ? stopped(error) : serverError(display, error);
   const statistics = tableStatistics(database, schema);
   const presence = createPresence({
     nowMs: () => performance.now(),
@@ -197,11 +189,11 @@ async function openMirror(
   });
   return {
     state: postgresState(database, {
+      ...waiting,
       name: display,
       clock,
       leases: () => presence.leases,
       errorOf: explain,
-      ...waiting,
     }),
     destination: (envId, run) => {
       // No process writes an environment that it does not hold (R26).
