@@ -44,18 +44,17 @@ export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
   return {
     async change(quotaChange) {
       const changeLocked = () => options.transaction((inside) => changeRow(inside, known, quotaChange));
-      const change = async () => {
+      try {
         const changed = known.isAlone
           ? await options.session((connection) => changeKnown(connection, known, quotaChange))
           : null;
-        return changed === null ? changeLocked() : changed.result;
-      };
-      return change().catch(async (error: unknown) => {
+        return changed === null ? await changeLocked() : changed.result;
+      } catch (error) {
         if (codeOf(error) !== NO_TABLE) throw error;
         known.isAlone = false;
         await options.transaction(prepare);
         return changeLocked();
-      });
+      }
     },
     async close() {},
   };
