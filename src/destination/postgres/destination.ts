@@ -15,7 +15,7 @@ import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
-import { lockEnvironment, lostCommits, type WriterLease } from './environment-lock.ts';
+import { lockEnvironment, lostCommits, type WriterLease } from './leases.ts';
 import { type RetryWaiting, withRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase, TransactionUse } from './transaction.ts';
 

@@ -1,10 +1,39 @@
+import { translateErrors } from '../../core/errors.ts';
 import { HEARTBEAT_MS, LEASE_MS } from '../../core/schedule/lease.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import type { WriterLease } from './environment-lock.ts';
-import type { LastingConnection } from './lasting-connection.ts';
-import { identifyBackend, type LeaseOwner, releaseLeases, renewLease, takeLeases } from './leases.ts';
-import { isTransient } from './lost-connection.ts';
+import type { PostgresAddress } from './address.ts';
+import { destroyConnection, processIdOf } from './driver-internals.ts';
+import { identifyBackend, type LeaseOwner, releaseLeases, renewLease, takeLeases, type WriterLease } from './leases.ts';
+import { driverError, isTransient } from './lost-connection.ts';
+import { closeClient, openClient } from './open-client.ts';
+import { connectionOf } from './pool.ts';
 import { type RetryWaiting, withRetry } from './retry.ts';
+import { inTransaction, type PostgresDatabase } from './transaction.ts';
+
+type LastingConnection = Awaited<ReturnType<typeof openLastingConnection>>;
+
+/** A connection that stays open. When it ends, others know at once that its process is gone. */
+export async function openLastingConnection({ schema, ...address }: PostgresAddress) {
+  const client = await translateErrors(openClient(address), driverError);
+  let act = (): void => {};
+  client.once('end', () => act());
+  const connection = connectionOf(client);
+  const transaction: PostgresDatabase['transaction'] = (work, use) => inTransaction(connection, { schema, use }, work);
+  return {
+    processId: processIdOf(client),
+    transaction,
+    /** Calls a function when the connection has ended, unless it was closed here. */
+    onEnd(given: () => void): void {
+      act = given;
+    },
+    /** Drops the connection without notifying the server, which may no longer respond. */
+    destroy: () => destroyConnection(client),
+    async close(): Promise<void> {
+      act = () => {};
+      await closeClient(client);
+    },
+  };
+}
 
 export interface PresencePorts extends RetryWaiting {
   /** Random, so that no two processes share it. */

@@ -6,7 +6,7 @@ import { translateErrors } from '../../core/errors.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { performOn } from './driver.ts';
-import { lockEnvironment, type WriterLease } from './environment-lock.ts';
+import { lockEnvironment, type WriterLease } from './leases.ts';
 import { type RetryWaiting, withRetry, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 

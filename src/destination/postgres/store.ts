@@ -11,13 +11,12 @@ import { openPostgresSource, openPostgresTarget, refuseOtherVersion } from './co
 import { createPostgresDestination, postgresScope } from './destination.ts';
 import { POSTGRES_LIMITS } from './dialect.ts';
 import { performOn } from './driver.ts';
-import { openLastingConnection } from './lasting-connection.ts';
 import { heldEnvironments } from './leases.ts';
 import { isTransient } from './lost-connection.ts';
 import { comparedVersion, migratePostgres, postgresVersion } from './migrations.ts';
 import { checkServer, type OpenConnection, openConnection } from './open-connection.ts';
 import { openPool, type PostgresPool } from './pool.ts';
-import { createPresence } from './presence.ts';
+import { createPresence, openLastingConnection } from './presence.ts';
 import { queryPostgres } from './query.ts';
 import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
 import { replicaSource } from './replica-source.ts';

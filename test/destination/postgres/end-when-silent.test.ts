@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openLastingConnection } from '../../../src/destination/postgres/lasting-connection.ts';
 import { isTransient } from '../../../src/destination/postgres/lost-connection.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
+import { openLastingConnection } from '../../../src/destination/postgres/presence.ts';
 import { queryPostgres } from '../../../src/destination/postgres/query.ts';
 import { addressOf } from '../../../src/settings/addresses/mirror-address.ts';
 import { openWorkDatabase } from '../../../src/workers/database.ts';

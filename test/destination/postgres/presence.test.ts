@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HEARTBEAT_MS, LEASE_MS } from '../../../src/core/schedule/lease.ts';
 import type { PostgresAddress } from '../../../src/destination/postgres/address.ts';
-import { openLastingConnection } from '../../../src/destination/postgres/lasting-connection.ts';
-import { createPresence } from '../../../src/destination/postgres/presence.ts';
+import { createPresence, openLastingConnection } from '../../../src/destination/postgres/presence.ts';
 import { addressOf } from '../../../src/settings/addresses/mirror-address.ts';
 import { START } from '../../support/conformance/workbench.ts';
 import { migratedMirror } from './setup.ts';
