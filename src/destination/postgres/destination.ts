@@ -30,11 +30,14 @@ interface PostgresOptions extends RetryWaiting {
   errorOf(error: unknown): unknown;
 }
 
+type ReadUse = Extract<TransactionUse, 'read' | 'read-and-note'>;
+
 export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
   const { envId, run, lease, alertRules } = options;
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
-  const read = <Result>(statementsOf: () => SqlStatements<Result>, use: TransactionUse = 'read'): Promise<Result> =>
+  /** Repeats a transaction that only reads, or whose writes may be lost. */
+  const read = <Result>(statementsOf: () => SqlStatements<Result>, use: ReadUse = 'read'): Promise<Result> =>
     withErrors(withRetry(options, () => database.transaction((inside) => performOn(inside, statementsOf()), use)));
   /** Makes a port's method from its statements. */
   const asking =

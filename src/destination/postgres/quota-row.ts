@@ -21,9 +21,9 @@ export interface QuotaRowOptions {
   readonly nowMs: () => number;
 }
 
-/** What a process knows of the row. */
+/** How a process reaches the row, and what it knows of it. */
 interface KnownQuota extends QuotaRowOptions {
-  /** What it held when this process last left it; null before. */
+  /** What the row held when this process last left it; null before. */
   row: { readonly text: string; readonly atMs: number; readonly offsetMs: number } | null;
   /** Whether no other process seems to have changed it since. */
   isAlone: boolean;

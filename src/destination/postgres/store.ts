@@ -81,7 +81,9 @@ function readOn<Done>(
 /** Records a verification, whose result stands whether or not it is recorded. */
 async function record(address: PostgresAddress, verification: Verification): Promise<void> {
   const recorded = onConnection(address, WAITING, (connection) =>
-    inTransaction(connection, address, (inside) => performOn(inside, saveVerification(verification))),
+    inTransaction(connection, { schema: address.schema }, (inside) =>
+      performOn(inside, saveVerification(verification)),
+    ),
   );
   await recorded.catch(() => {});
 }
