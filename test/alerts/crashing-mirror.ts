@@ -1,16 +1,13 @@
-import { SyncError } from '../../src/core/errors.ts';
 import type { Destination } from '../../src/core/ports/destination.ts';
 import type { StateStore } from '../../src/core/ports/state-store.ts';
-import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
-import { postgresState } from '../../src/destination/postgres/state.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
 import { ruleOf } from '../support/alert-rules.ts';
-import { START } from '../support/conformance/workbench.ts';
-import { emptyMirror } from '../support/pglite-conformance.ts';
-import { pgliteConnection, pgliteDatabase } from '../support/pglite-mirror.ts';
+import { BASE_URL, START } from '../support/conformance/workbench.ts';
+import { emptyMirror, mirrorIn } from '../support/pglite-conformance.ts';
+import { pgliteConnection } from '../support/pglite-mirror.ts';
 
 /** A mirror whose process can crash between any two statements. */
 export interface CrashingMirror {
@@ -50,7 +47,6 @@ function countdown() {
 
 const clock = (): string => START;
 const optionsOf = (after: number) => ({ envId: 'e', run: 1, clock, alertRules: [ruleOf({ kinds: ['test'], after })] });
-const BASE_URL = 'http://localhost';
 
 export async function sqliteMirror(): Promise<CrashingMirror> {
   const statements = countdown();
@@ -82,22 +78,18 @@ export async function postgresMirror(): Promise<CrashingMirror> {
   const schema = 'crashing';
   const server = await pgliteConnection();
   await migratePostgres(server, schema);
-  const connection: Parameters<typeof pgliteDatabase>[0] = {
+  const connection: Parameters<typeof mirrorIn>[0] = {
     async query(text, values) {
       statements.count();
       return server.query(text, values);
     },
   };
-  const database = pgliteDatabase(connection, schema);
-  const waiting = { sleep: async () => undefined, random: () => 0 };
-  const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
   return {
     async start(after) {
       await emptyMirror(server, schema);
-      const state = postgresState(database, { ...waiting, name: schema, clock, errorOf, leases: () => new Map() });
-      await state.claimMirror(BASE_URL);
-      const options = { ...waiting, ...optionsOf(after), lease: null, errorOf };
-      return { state, destination: createPostgresDestination(database, options) };
+      const { state, destination } = await mirrorIn(connection, schema, { clock, close: async () => {} });
+      const { envId, run, alertRules } = optionsOf(after);
+      return { state, destination: destination(envId, run, alertRules) };
     },
     async crashing(nth, work) {
       const done = await statements.until(nth, work);
