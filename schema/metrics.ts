@@ -17,13 +17,17 @@ const AGGREGATES = {
   average: (of: string) => `avg(${of})`,
   count: (of: string) => `count(${of})`,
   count_distinct: (of: string) => `count(distinct ${of})`,
+  max: (of: string) => `max(${of})`,
 } as const;
 
-function metric(definition: Omit<MetricDefinition, 'expression'>): MetricDefinition {
-  const { aggregate, of, per } = definition;
+/** A metric in SQL, over rows that count once. */
+export function expressionOf({ aggregate, of, per }: Pick<MetricDefinition, 'aggregate' | 'of' | 'per'>): string {
   const aggregated = AGGREGATES[aggregate](of);
-  const expression = per === undefined ? aggregated : `${aggregated} / nullif(${AGGREGATES[aggregate](per)}, 0)`;
-  return { ...definition, expression };
+  return per === undefined ? aggregated : `${aggregated} / nullif(${AGGREGATES[aggregate](per)}, 0)`;
+}
+
+function metric(definition: Omit<MetricDefinition, 'expression'>): MetricDefinition {
+  return { ...definition, expression: expressionOf(definition) };
 }
 
 export const METRICS = {

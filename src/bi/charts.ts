@@ -1,5 +1,5 @@
 import { capitalize } from '../core/capitalize.ts';
-import { BI_METRICS, type BiMetricName, metricOf } from './dataset.ts';
+import { BI_METRICS, type BiMetricName } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId, SCORES } from './datasets.ts';
 
@@ -55,7 +55,7 @@ export function chart(kind: Chart['kind'], title: string, dataset: DatasetId, de
 }
 
 function value(title: string, metric: BiMetricName, dataset: DatasetId, rest: Partial<ChartDetails> = {}): Chart {
-  const question = `${capitalize(metricOf(metric).description)}.`;
+  const question = `${capitalize(BI_METRICS[metric].description)}.`;
   return chart('value', title, dataset, { question, metrics: [metric], ...rest });
 }
 
@@ -203,5 +203,5 @@ export function metricsOver(id: DatasetId, charts: readonly Chart[] = Object.val
   const { view = id } = DATASETS[id];
   const shown = charts.filter(({ dataset }) => dataset === id).flatMap(({ metrics }) => metrics);
   const names = Object.keys(BI_METRICS) as BiMetricName[];
-  return names.filter((name) => shown.includes(name) || metricOf(name).view === view);
+  return names.filter((name) => shown.includes(name) || BI_METRICS[name].view === view);
 }

@@ -1,4 +1,4 @@
-import { METRICS, type MetricDefinition, type MetricName } from '../../schema/metrics.ts';
+import { expressionOf, METRICS, type MetricDefinition, type MetricName } from '../../schema/metrics.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import type { BiDialect } from './dialect.ts';
 
@@ -16,11 +16,8 @@ export interface Dataset {
   readonly view?: string;
 }
 
-interface BiMetric extends Pick<MetricDefinition, 'of' | 'per' | 'unit' | 'description'> {
-  readonly aggregate: MetricDefinition['aggregate'] | 'max';
-  /** The view of a metric of the dictionary. */
-  readonly view?: string;
-}
+/** `view` is that of a metric of the dictionary. */
+type BiMetric = Omit<MetricDefinition, 'view' | 'time' | 'expression'> & Partial<Pick<MetricDefinition, 'view'>>;
 
 const metric = (
   aggregate: BiMetric['aggregate'],
@@ -54,7 +51,8 @@ export type BiMetricName = MetricName | keyof typeof OTHER_METRICS;
 
 export const BI_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...METRICS, ...OTHER_METRICS };
 
-export const metricOf = (name: BiMetricName): BiMetric => BI_METRICS[name];
+/** A metric as a query or a semantic model names it: `failing_tests`. */
+export const aliasOf = (metric: string): string => metric.toLowerCase().replaceAll(' ', '_');
 
 /** The rows of a dataset. */
 export function datasetSql({ select, from }: Dataset, dialect: BiDialect): string {
@@ -73,11 +71,9 @@ export function datasetSql({ select, from }: Dataset, dialect: BiDialect): strin
  */
 export function metricSql(name: BiMetricName, { select }: Dataset): string {
   const repeated = ['owner', 'tag'].filter((each) => `${each}_count` in select);
-  const { aggregate, of, per } = metricOf(name);
-  if (aggregate === 'max') return `max(${of})`;
-  if (aggregate === 'count_distinct') return `count(distinct ${of})`;
-  if (aggregate === 'count')
-    return repeated.length > 0 ? `count(distinct case when (${of}) is not null then row_key end)` : `count(${of})`;
+  const { aggregate, of, per } = BI_METRICS[name];
+  if (repeated.length === 0 || aggregate === 'count_distinct') return expressionOf(BI_METRICS[name]);
+  if (aggregate === 'count') return `count(distinct case when (${of}) is not null then row_key end)`;
   const sum = (value: string): string => sumOnce(value, repeated);
   if (per !== undefined) return `${sum(of)} / nullif(${sum(per)}, 0)`;
   return aggregate === 'sum'

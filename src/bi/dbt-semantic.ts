@@ -1,9 +1,10 @@
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
+import { aliasOf } from './dataset.ts';
 import { type GeneratedFile, NOTE, textFile, yamlFile } from './generated-file.ts';
 
 const ALL: readonly (readonly [name: string, metric: MetricDefinition])[] = Object.entries(METRICS).map(
-  ([name, metric]) => [name.replaceAll(' ', '_'), metric],
+  ([name, metric]) => [aliasOf(name), metric],
 );
 
 /** The time of a view that is true of now. MetricFlow wants one of every measure. */

@@ -1,6 +1,6 @@
 import { capitalize } from '../core/capitalize.ts';
 import type { Chart } from './charts.ts';
-import { datasetSql, metricOf, metricSql } from './dataset.ts';
+import { aliasOf, BI_METRICS, datasetSql, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
@@ -14,9 +14,6 @@ export interface AnswerColumn extends Pick<DatasetColumn, 'label' | 'type' | 'un
 /** How many rows a chart of a kind shows at most. */
 export const LIMITS = { value: 10_000, line: 10_000, columns: 10_000, bar: 20, table: 1000 } as const;
 
-/** As a query names it, without quotes: `failing_tests`. */
-const aliasOf = (name: string): string => name.toLowerCase().replaceAll(' ', '_');
-
 /** The columns of a chart's answer, in the query's order. */
 export function answerColumnsOf(chart: Chart): AnswerColumn[] {
   const columns = chart.columns.map((name) => ({
@@ -25,7 +22,7 @@ export function answerColumnsOf(chart: Chart): AnswerColumn[] {
     ...(isDayOf(chart, name) ? { type: 'day' as const } : {}),
   }));
   const metrics = chart.metrics.map((metric) => {
-    const { unit } = metricOf(metric);
+    const { unit } = BI_METRICS[metric];
     const shown = unit === 'count' ? ({ type: 'integer' } as const) : ({ type: 'real', unit } as const);
     return { name: aliasOf(metric), label: capitalize(metric), ...shown };
   });

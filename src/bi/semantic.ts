@@ -1,6 +1,7 @@
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
 import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
+import { aliasOf } from './dataset.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
 import { mirrorSchema, type ToolPlaces } from './tool-places.ts';
 
@@ -42,10 +43,10 @@ function datasetOf({ name, key, description, columns }: DescribedTable, schema: 
 function fieldOf({ name, kind, description }: DescribedColumn): object {
   const isNumber = kind === 'integer' || kind === 'real';
   const dimension = isNumber ? undefined : { is_time: kind === 'time' || kind === 'day' };
-  return { name, expression: expressionOf(name), dimension, description };
+  return { name, expression: inAnsiSql(name), dimension, description };
 }
 
-const expressionOf = (expression: string): object => ({ dialects: [{ dialect: 'ANSI_SQL', expression }] });
+const inAnsiSql = (expression: string): object => ({ dialects: [{ dialect: 'ANSI_SQL', expression }] });
 
 function relationshipsOf(table: DescribedTable): object[] {
   return table.columns.flatMap(({ name, description }) => {
@@ -71,5 +72,5 @@ function metricOf(name: string, { view, expression, description }: MetricDefinit
   const qualified = expression.replaceAll(/[a-z_]\w*/g, (word) =>
     columns.some((column) => column.name === word) ? `${view}.${word}` : word,
   );
-  return { name: name.replaceAll(' ', '_'), expression: expressionOf(qualified), description };
+  return { name: aliasOf(name), expression: inAnsiSql(qualified), description };
 }

@@ -1,6 +1,6 @@
 import { capitalize } from '../core/capitalize.ts';
 import type { Chart } from './charts.ts';
-import { metricOf } from './dataset.ts';
+import { BI_METRICS } from './dataset.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { isDayOf, LIMITS } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
@@ -69,7 +69,7 @@ function bigNumber(chart: Chart) {
 }
 
 /** The unit of a number, or of the axis of numbers. */
-const unitOf = ({ metrics }: Chart) => metrics.map((metric) => metricOf(metric).unit)[0] ?? 'count';
+const unitOf = ({ metrics }: Chart) => metrics.map((metric) => BI_METRICS[metric].unit)[0] ?? 'count';
 
 /** Few have many environments. */
 export const isShortTable = ({ kind, dataset }: Chart): boolean => kind === 'table' && dataset === 'environments';
@@ -132,7 +132,7 @@ function columnConfig(name: ColumnName): object {
 /** A table whose numbers have bars. A click on Superset's own horizontal bars would filter by the number as a name. */
 function bars(chart: Chart) {
   const names = chart.columns.map((name) => [name, { columnWidth: 150 }]);
-  const numbers = chart.metrics.map((metric) => [metric, { d3NumberFormat: FORMATS[metricOf(metric).unit] }]);
+  const numbers = chart.metrics.map((metric) => [metric, { d3NumberFormat: FORMATS[BI_METRICS[metric].unit] }]);
   return {
     ...rowsOf(chart),
     show_cell_bars: true,

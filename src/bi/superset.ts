@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
 import { capitalize } from '../core/capitalize.ts';
 import { CHARTS, type Chart, metricsOver } from './charts.ts';
-import { type BiMetricName, type Dataset, datasetSql, metricOf, metricSql } from './dataset.ts';
+import { BI_METRICS, type BiMetricName, type Dataset, datasetSql, metricSql } from './dataset.ts';
 import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { DATASETS, type DatasetId } from './datasets.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
@@ -144,7 +144,7 @@ function datasetColumn(name: ColumnName, dialect: BiDialect): object {
 }
 
 function datasetMetric(name: BiMetricName, dataset: Dataset): object {
-  const { unit, description } = metricOf(name);
+  const { unit, description } = BI_METRICS[name];
   return {
     metric_name: name,
     verbose_name: capitalize(name),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
-import { metricOf } from '../../src/bi/dataset.ts';
+import { BI_METRICS } from '../../src/bi/dataset.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -87,7 +87,7 @@ describe('the charts for Superset', () => {
   test('a number has the format of its unit, and is red above 0 only if it should be 0', () => {
     const formats = { count: ',d', fraction: '.1%', hours: ',.1f' };
     for (const { title, metrics, isBad = false, params } of drawn('value')) {
-      const units = metrics.map((name) => formats[metricOf(name).unit]);
+      const units = metrics.map((name) => formats[BI_METRICS[name].unit]);
       expect([title, params.y_axis_format]).toEqual([title, ...units]);
       expect([title, 'conditional_formatting' in params]).toEqual([title, isBad]);
     }
