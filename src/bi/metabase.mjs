@@ -18,8 +18,6 @@ const TIMEOUT_MS = 60_000;
 /** How much of a response a message quotes. */
 const SHOWN_CHARACTERS = 300;
 
-const DIALECTS = { sqlite: 'sqlite', postgres: 'postgres' };
-
 /** An error that the user can fix. */
 class Refusal extends Error {}
 
@@ -36,20 +34,18 @@ async function main() {
   for (const { card_id, card } of dashboard.dashcards)
     if (card?.name && !present.has(`card ${card.name}`)) present.set(`card ${card.name}`, card_id);
   const upsert = (question) => upsertQuestion(call, question, { database, collectionId, present });
-  const choices = new Map();
-  for (const { parameter, column, question } of wanted.choices)
-    choices.set(parameter, { column, cardId: await upsert(question) });
-  const cards = new Map();
+  const parameters = [];
+  for (const { choices, ...parameter } of wanted.parameters)
+    parameters.push({ ...parameter, ...(choices && choicesFrom(await upsert(choices.question), choices.column)) });
+  const places = wanted.tabs.flatMap((tab) => tab.places.map((place) => ({ ...place, tab: tab.name })));
   const tags = new Map();
-  for (const { question } of wanted.tabs.flatMap(({ places }) => places).filter((place) => place.question)) {
-    const id = await upsert(question);
-    cards.set(question.name, id);
-    tags.set(id, Object.keys(question.template_tags));
+  for (const place of places.filter(({ question }) => question)) {
+    place.card_id = await upsert(place.question);
+    tags.set(place.card_id, Object.keys(place.question.template_tags));
   }
-  const parameters = wanted.parameters.map((each) => ({ ...each, ...choicesOf(choices.get(each.id)) }));
-  await completeDashboard(call, dashboard, { tabs: wanted.tabs, parameters, cards, tags });
+  await completeDashboard(call, dashboard, { places, parameters, tags });
   const address = new URL(`dashboard/${dashboard.id}`, root);
-  console.log(`${cards.size} questions and the dashboard are now in Metabase: ${address}`);
+  console.log(`${tags.size} questions and the dashboard are now in Metabase: ${address}`);
 }
 
 /** The address of Metabase, ending in a slash. No message quotes the input: it may contain a password. */
@@ -143,9 +139,9 @@ async function findDatabase(call) {
   const names = databases.map(({ name }) => name).join(', ');
   const choice = databases.length === 0 ? '' : `, or set METABASE_DATABASE to one of ${names}`;
   if (!found) throw new Refusal(`Metabase has no database ${databaseName}: add it there${choice}`);
-  if (!Object.hasOwn(DIALECTS, found.engine))
+  if (found.engine !== 'sqlite' && found.engine !== 'postgres')
     throw new Refusal(`the database ${databaseName} uses ${found.engine}: choose one that uses SQLite or PostgreSQL`);
-  return { id: found.id, dialect: DIALECTS[found.engine] };
+  return found;
 }
 
 async function findOrCreateCollection(call, name) {
@@ -166,18 +162,11 @@ async function itemsOf(call, collectionId) {
   }
 }
 
-async function upsertQuestion(call, question, { database, collectionId, present }) {
-  const { name, description, display, visualization_settings, template_tags, sql } = question;
-  const native = { query: sql[database.dialect], 'template-tags': template_tags };
-  const body = {
-    name,
-    description,
-    display,
-    visualization_settings,
-    collection_id: collectionId,
-    dataset_query: { type: 'native', database: database.id, native },
-  };
-  const id = present.get(`card ${name}`);
+async function upsertQuestion(call, { sql, template_tags, ...question }, { database, collectionId, present }) {
+  const native = { query: sql[database.engine], 'template-tags': template_tags };
+  const dataset_query = { type: 'native', database: database.id, native };
+  const body = { ...question, collection_id: collectionId, dataset_query };
+  const id = present.get(`card ${question.name}`);
   if (id === undefined) return idIn(await call('POST', 'api/card', body), 'POST api/card');
   await call('PUT', `api/card/${id}`, body);
   return id;
@@ -197,16 +186,14 @@ async function findOrCreateDashboard(call, dashboard, { collectionId, present })
 
 /** What people have added or moved stays. Missing places are added, to the tab of their name. */
 async function completeDashboard(call, { id, dashcards, tabs, parameters }, wanted) {
-  const missing = missingPlaces(dashcards, wanted);
+  const missing = wanted.places.filter((place) => !dashcards.some((dashcard) => isAt(place, dashcard)));
   // Metabase assigns an id to tabs and cards with a negative one.
   const newTabs = [...new Set(missing.map(({ tab }) => tab))].filter((tab) => !tabs.some(({ name }) => name === tab));
   const allTabs = [...tabs.map(({ id, name }) => ({ id, name })), ...newTabs.map((name, i) => ({ id: -1 - i, name }))];
-  const added = missing.map(({ question, heading, tab, visualization_settings, ...place }, i) => ({
+  const added = missing.map(({ question, tab, ...place }, i) => ({
     ...place,
     id: -1 - i,
-    card_id: question === undefined ? null : wanted.cards.get(question.name),
     dashboard_tab_id: allTabs.find(({ name }) => name === tab).id,
-    visualization_settings: question === undefined ? headingOf(heading) : visualization_settings,
   }));
   // If there are tabs, every card must be in one.
   const kept = dashcards.map((each) => ({
@@ -228,28 +215,16 @@ async function completeDashboard(call, { id, dashcards, tabs, parameters }, want
   });
 }
 
-/** The places of the tabs that the dashboard does not have. */
-function missingPlaces(dashcards, { tabs, cards }) {
-  const isThere = ({ question, heading }) =>
-    dashcards.some((each) =>
-      question === undefined
-        ? each.visualization_settings?.text === heading
-        : each.card_id === cards.get(question.name),
-    );
-  return tabs.flatMap(({ name, places }) =>
-    places.filter((place) => !isThere(place)).map((place) => ({ ...place, tab: name })),
-  );
+/** Whether a card of the dashboard is a place's question or, since a heading has none, its heading. */
+function isAt({ card_id, visualization_settings }, dashcard) {
+  if (card_id !== null) return dashcard.card_id === card_id;
+  return dashcard.visualization_settings?.text === visualization_settings.text;
 }
 
 /** Where a parameter takes its choices from. */
-function choicesOf(choice) {
-  if (choice === undefined) return {};
-  const value_field = ['field', choice.column, { 'base-type': 'type/Text' }];
-  return {
-    values_query_type: 'list',
-    values_source_type: 'card',
-    values_source_config: { card_id: choice.cardId, value_field },
-  };
+function choicesFrom(card_id, column) {
+  const value_field = ['field', column, { 'base-type': 'type/Text' }];
+  return { values_query_type: 'list', values_source_type: 'card', values_source_config: { card_id, value_field } };
 }
 
 /** A parameter has the id of its tag. */
@@ -267,17 +242,6 @@ function toRequest(dashcard) {
   const fields = Object.entries(dashcard).filter(([name]) => REQUEST_FIELDS.includes(name));
   const series = (dashcard.series ?? []).map(({ id }) => ({ id }));
   return { ...Object.fromEntries(fields), series };
-}
-
-function headingOf(text) {
-  const virtualCard = {
-    name: null,
-    display: 'heading',
-    visualization_settings: {},
-    dataset_query: {},
-    archived: false,
-  };
-  return { virtual_card: virtualCard, text };
 }
 
 try {

@@ -18,19 +18,10 @@ export function metabaseFiles({ mirror, pageUrl, shipped }: ToolPlaces): Generat
       about: NOTE,
       collection: 'obsync',
       dashboard: { name: DASHBOARD.title, description: DASHBOARD.description },
-      choices: FILTERS.map((filter) => ({
-        parameter: filter.name,
-        column: filter.column,
-        question: {
-          name: `Choices: ${filter.label}`,
-          description: `The choices of the filter ${filter.label} on the dashboard.`,
-          display: 'table',
-          visualization_settings: {},
-          template_tags: {},
-          sql: inEach(dialects, (dialect) => choicesSql(filter, dialect)),
-        },
+      parameters: PARAMETERS.map(({ type, ...each }) => ({
+        ...{ id: each.name, name: each.label, slug: each.name, type },
+        choices: 'dataset' in each ? choicesOf(each, dialects) : undefined,
       })),
-      parameters: PARAMETERS.map(({ name, label, type }) => ({ id: name, name: label, slug: name, type })),
       tabs: TABS.map(({ title, sections }) => ({
         name: title,
         places: gridOf(sections, HEIGHTS).map((item) => placeOf(item, dialects)),
@@ -41,10 +32,23 @@ export function metabaseFiles({ mirror, pageUrl, shipped }: ToolPlaces): Generat
 
 /** What the reader chooses, in the dashboard and in each question that has a tag of this name. */
 const PARAMETERS = [
-  ...FILTERS.map(({ name, label }) => ({ name, label, type: 'string/=' })),
+  ...FILTERS.map((filter) => ({ ...filter, type: 'string/=' })),
   { name: 'from', label: 'From', type: 'date/single' },
   { name: 'to', label: 'To', type: 'date/single' },
 ];
+
+/** Where a parameter takes its choices from: a question that isn't on the dashboard. */
+function choicesOf(filter: DashboardFilter, dialects: BothDialects): object {
+  const question = {
+    name: `Choices: ${filter.label}`,
+    description: `The choices of the filter ${filter.label} on the dashboard.`,
+    display: 'table',
+    visualization_settings: {},
+    template_tags: {},
+    sql: inEach(dialects, (dialect) => choicesSql(filter, dialect)),
+  };
+  return { column: filter.column, question };
+}
 
 type BothDialects = Readonly<Record<'sqlite' | 'postgres', BiDialect>>;
 
@@ -57,7 +61,7 @@ const HEIGHTS: ChartHeights = { value: 3, bar: 9, line: 6, columns: 6, table: 8 
 
 function placeOf(item: GridItem, dialects: BothDialects): object {
   const place = { row: item.y, col: item.x, size_x: item.w, size_y: item.h };
-  if ('heading' in item) return { heading: item.heading, ...place };
+  if ('heading' in item) return { ...place, card_id: null, visualization_settings: headingOf(item.heading) };
   const chart = CHARTS[item.chart];
   const filter = filterOf(chart);
   return {
@@ -65,6 +69,17 @@ function placeOf(item: GridItem, dialects: BothDialects): object {
     question: questionOf(chart, dialects),
     visualization_settings: { click_behavior: filter && filteringBy(filter) },
   };
+}
+
+function headingOf(text: string): object {
+  const virtual_card = {
+    name: null,
+    display: 'heading',
+    visualization_settings: {},
+    dataset_query: {},
+    archived: false,
+  };
+  return { virtual_card, text };
 }
 
 /** A click on a bar sets the parameter. */

@@ -13,7 +13,8 @@ import { API_KEY, type MetabaseServer, startMetabase } from './metabase-server.t
 import { METABASE_INPUT, METABASE_QUESTIONS, type MetabaseQuestion } from './tool-queries.ts';
 
 /** The questions that the choices of the filters come from, and those on the dashboard. */
-const QUESTIONS = [...METABASE_INPUT.choices.map(({ question }) => question), ...METABASE_QUESTIONS];
+const CHOICES = METABASE_INPUT.parameters.flatMap(({ choices }) => choices?.question ?? []);
+const QUESTIONS = [...CHOICES, ...METABASE_QUESTIONS];
 const HEADINGS = TABS.flatMap(({ sections }) => sections.flatMap(({ title }) => title ?? []));
 const chartOf = ({ name }: MetabaseQuestion): Chart =>
   Object.values<Chart>(CHARTS).find(({ title }) => title === name) as Chart;

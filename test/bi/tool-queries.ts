@@ -96,7 +96,6 @@ export interface MetabaseQuestion {
 }
 
 interface MetabasePlace {
-  readonly heading?: string;
   readonly question?: MetabaseQuestion;
   readonly visualization_settings?: Readonly<Record<string, unknown>>;
 }
@@ -104,7 +103,7 @@ interface MetabasePlace {
 interface MetabaseInput {
   readonly dashboard: { readonly name: string };
   readonly tabs: readonly { readonly name: string; readonly places: readonly MetabasePlace[] }[];
-  readonly choices: readonly { readonly question: MetabaseQuestion }[];
+  readonly parameters: readonly { readonly choices?: { readonly question: MetabaseQuestion } }[];
 }
 
 /** The input of the script for Metabase. */
