@@ -199,8 +199,9 @@ export const CHARTS = {
 export type ChartId = keyof typeof CHARTS;
 
 /** All metrics over a dataset: those of its view and those of its charts, in the order in which they are defined. */
-export function metricsOver(id: DatasetId, charts: readonly Chart[] = Object.values(CHARTS)): BiMetricName[] {
+export function metricsOver(id: DatasetId): BiMetricName[] {
   const { view = id } = DATASETS[id];
+  const charts: readonly Chart[] = Object.values(CHARTS);
   const shown = charts.filter(({ dataset }) => dataset === id).flatMap(({ metrics }) => metrics);
   const names = Object.keys(BI_METRICS) as BiMetricName[];
   return names.filter((name) => shown.includes(name) || BI_METRICS[name].view === view);

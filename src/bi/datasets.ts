@@ -1,5 +1,6 @@
 import { DIMENSIONS } from '../../schema/health.ts';
 import type { Dataset } from './dataset.ts';
+import { STATUS_COLORS } from './dataset-columns.ts';
 import {
   firstRead,
   historySince,
@@ -18,7 +19,6 @@ import {
   withTags,
   withTest,
 } from './dataset-parts.ts';
-import { STATUS_COLORS } from './status-colors.ts';
 
 const STATUSES = Object.keys(STATUS_COLORS);
 

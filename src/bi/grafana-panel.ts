@@ -1,8 +1,7 @@
 import type { FieldConfigSource, Panel } from '@grafana/schema';
 import type { Chart } from './charts.ts';
-import { FILTERS, filterOf } from './filters.ts';
-import { answerColumnsOf } from './query.ts';
-import { isStatus, STATUS_COLORS } from './status-colors.ts';
+import { isStatus, STATUS_COLORS } from './dataset-columns.ts';
+import { answerColumnsOf, FILTERS, filterOf } from './query.ts';
 
 /** Grafana substitutes the value. */
 export const variable = (name: string): string => `\${${name}}`;

@@ -1,15 +1,13 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Dashboard, Panel, RowPanel, VariableModel } from '@grafana/schema';
-import { CHARTS, type Chart } from './charts.ts';
+import { CHARTS, type Chart, chart } from './charts.ts';
 import { COLUMNS } from './dataset-columns.ts';
-import type { BiDialect } from './dialect.ts';
-import { choicesSql, type DashboardFilter, FILTERS, filtersOf } from './filters.ts';
+import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
-import { grafanaAlertRules } from './grafana-alerts.ts';
 import { drawingOf, variable } from './grafana-panel.ts';
-import { literal, type MirrorSource, sourceOf } from './grafana-source.ts';
 import { type ChartHeights, type ChartPlace, type ChartSection, DASHBOARD, gridOf, TABS } from './layout.ts';
-import { answerColumnsOf, chartSql } from './query.ts';
+import { answerColumnsOf, chartSql, choicesSql, type DashboardFilter, FILTERS, filtersOf } from './query.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
 /** A dashboard, and provisioning files for it, the data source and rules for alerts. */
@@ -26,7 +24,7 @@ export function grafanaFiles(places: ToolPlaces): GeneratedFile[] {
     provisioned('dashboards', {
       providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(places.to, 'dashboards')) } }],
     }),
-    provisioned('alerting', { groups: [grafanaAlertRules(source)] }),
+    provisioned('alerting', { groups: [alertRules(source)] }),
   ];
 }
 
@@ -120,4 +118,104 @@ function panel({ chart: chartId, ...gridPos }: ChartPlace, id: number, source: M
     targets: [{ refId: 'A', datasource, ...target(sql, times) }],
     ...drawingOf(chart, `obsync-${dialect.name}`),
   };
+}
+
+/** A Grafana data source plugin, how it reaches the mirror and how to query it. */
+interface MirrorSource {
+  readonly plugin: string;
+  readonly connection: object;
+  readonly dialect: BiDialect;
+  /** The query object. */
+  readonly target: (sql: string, timeColumns: readonly string[]) => object;
+}
+
+function sourceOf({ mirror, pageUrl }: ToolPlaces): MirrorSource {
+  if (mirror.kind === 'file')
+    return {
+      plugin: 'frser-sqlite-datasource',
+      connection: { jsonData: { ...READ_ONLY, path: literal(pathToFileURL(mirror.path).pathname) } },
+      // The data source parses RFC 3339 timestamps only, so days get a time.
+      dialect: { ...SQLITE, pageUrl, day: (day) => `${day} || 'T00:00:00Z'` },
+      target: (sql, timeColumns) => ({ queryType: 'table', queryText: sql, rawQueryText: sql, timeColumns }),
+    };
+  const { host, username, pathname } = new URL(mirror.display);
+  return {
+    plugin: 'grafana-postgresql-datasource',
+    connection: {
+      url: literal(decodeURIComponent(host)),
+      user: literal(decodeURIComponent(username)),
+      // Grafana takes the values from its environment.
+      jsonData: { database: literal(decodeURIComponent(pathname.slice(1))), sslmode: '$PGSSLMODE' },
+      secureJsonData: { password: '$PGPASSWORD' },
+    },
+    dialect: { ...postgresqlIn(mirror.schema), pageUrl },
+    target: (sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
+  };
+}
+
+/**
+ * SQLite itself opens the file read-only if the path is a URI. The prefix must be `file://`: after `file:` the data
+ * source's connection test would take the URI's path for a file name.
+ */
+const READ_ONLY = { pathPrefix: 'file://', pathOptions: 'mode=ro&_pragma=query_only(1)' };
+
+/** Escapes `$`, which Grafana would expand as a variable in provisioning files. */
+const literal = (text: string): string => text.replaceAll('$', () => '$$');
+
+/**
+ * The only metric of a rule's rows is compared with `above`, in each environment; `noData` is what an answer without
+ * rows means. The question is the summary of an alert. The templates use `.Labels`, since Grafana may take `$labels`
+ * for a variable of its environment.
+ */
+const RULES = [
+  {
+    id: 'stale',
+    rows: chart('table', 'The mirror is stale', 'environments', {
+      question: 'A stream of {{ .Labels.env_name }} was not synced for two hours',
+      columns: ['env_name'],
+      metrics: ['hours since sync'],
+      where: 'hours_since_sync is not null',
+    }),
+    above: 2,
+    noData: 'Alerting',
+    severity: 'critical',
+    threshold: 'Two hours: more than the interval between syncs',
+  },
+  {
+    id: 'failing',
+    rows: chart('table', 'Tests are failing', 'failing_tests', {
+      question: 'Tests of {{ .Labels.env_name }} have the result FAIL or ERROR',
+      columns: ['env_name'],
+      metrics: ['failing tests'],
+      where: "status in ('FAIL', 'ERROR')",
+    }),
+    above: 0,
+    noData: 'OK',
+    severity: 'warning',
+    threshold: 'None; tests that only warn do not count',
+  },
+];
+
+/** Rules over the SQL itself: alerting does not know the variables of a dashboard. */
+function alertRules({ target, dialect }: MirrorSource): object {
+  const rules = RULES.map(({ id, rows, above, noData, severity, threshold }) => {
+    const query = { refId: 'A', ...target(chartSql(rows, dialect, []), []) };
+    const conditions = [{ evaluator: { type: 'gt', params: [above] } }];
+    const condition = { refId: 'B', type: 'threshold', expression: 'A', conditions };
+    return {
+      uid: `obsync-${id}`,
+      title: rows.title,
+      condition: 'B',
+      data: [
+        { refId: 'A', relativeTimeRange: { from: 600, to: 0 }, datasourceUid: 'obsync', model: query },
+        { refId: 'B', datasourceUid: '__expr__', model: condition },
+      ],
+      noDataState: noData,
+      execErrState: 'Error',
+      for: '0s',
+      annotations: { summary: rows.question, threshold },
+      labels: { severity },
+    };
+  });
+  return { orgId: 1, name: 'obsync', folder: 'obsync', interval: '5m', rules };
 }

@@ -1,11 +1,18 @@
 import { CHARTS, type Chart } from './charts.ts';
-import { COLUMNS } from './dataset-columns.ts';
+import { COLUMNS, isStatus, STATUS_COLORS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
-import { choicesSql, type DashboardFilter, FILTERS, filterOf, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
 import { type ChartHeights, DASHBOARD, type GridItem, gridOf, TABS } from './layout.ts';
-import { type AnswerColumn, answerColumnsOf, chartSql } from './query.ts';
-import { isStatus, STATUS_COLORS } from './status-colors.ts';
+import {
+  type AnswerColumn,
+  answerColumnsOf,
+  chartSql,
+  choicesSql,
+  type DashboardFilter,
+  FILTERS,
+  filterOf,
+  filtersOf,
+} from './query.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
 /** The script that puts the charts into a Metabase, and its input. */

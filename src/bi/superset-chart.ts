@@ -1,9 +1,8 @@
 import { capitalize } from '../core/capitalize.ts';
 import type { Chart } from './charts.ts';
 import { BI_METRICS } from './dataset.ts';
-import { COLUMNS, type ColumnName } from './dataset-columns.ts';
+import { COLUMNS, type ColumnName, isStatus, STATUS_COLORS } from './dataset-columns.ts';
 import { isDayOf, LIMITS } from './query.ts';
-import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 export const FORMATS = { count: ',d', fraction: '.1%', hours: ',.1f' } as const;
 

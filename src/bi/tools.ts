@@ -1,6 +1,5 @@
 import { datasetteFiles } from './datasette.ts';
 import { dbtFiles } from './dbt.ts';
-import { dbtSemanticFiles } from './dbt-semantic.ts';
 import { type GeneratedFile, textFile } from './generated-file.ts';
 import { grafanaFiles } from './grafana.ts';
 import { metabaseFiles } from './metabase.ts';
@@ -10,7 +9,7 @@ import type { ToolPlaces } from './tool-places.ts';
 
 /** The generator of each tool's files, by its name on the command line. */
 export const BI_FILES = {
-  dbt: ({ semantic }) => (semantic ? [...dbtFiles(), ...dbtSemanticFiles()] : dbtFiles()),
+  dbt: dbtFiles,
   semantic: semanticFiles,
   grafana: grafanaFiles,
   superset: supersetFiles,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
+import { STATUS_COLORS } from '../../src/bi/dataset-columns.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { answerColumnsOf } from '../../src/bi/query.ts';
-import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
 import { closed, listOf, text } from './forms.ts';
 import { contentOf, filesOf, misfits } from './setup.ts';
 import { chartPanels, GRAFANA_DASHBOARDS, type GrafanaPanel } from './tool-queries.ts';

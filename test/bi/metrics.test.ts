@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { METRICS, type MetricName } from '../../schema/metrics.ts';
 import { CHARTS, type ChartId, metricsOver } from '../../src/bi/charts.ts';
-import { datasetSql, metricSql } from '../../src/bi/dataset.ts';
+import { BI_METRICS, datasetSql, metricSql } from '../../src/bi/dataset.ts';
 import { DATASETS, type DatasetId } from '../../src/bi/datasets.ts';
 import { SQLITE } from '../../src/bi/dialect.ts';
 import { chartSql } from '../../src/bi/query.ts';
@@ -21,10 +21,12 @@ const ask = (sql: string): unknown => mirror.connection.prepare(sql).pluck().get
 
 describe('the metrics over a dataset', () => {
   const offered = (Object.keys(DATASETS) as DatasetId[]).flatMap((id) =>
-    metricsOver(id, []).map((name) => [name, id] as const),
+    metricsOver(id)
+      .filter((name) => BI_METRICS[name].view === (DATASETS[id].view ?? id))
+      .map((name) => [name, id] as const),
   );
 
-  test('without a chart, they are those of the dictionary over its view', () => {
+  test('a metric of the dictionary is over the dataset of its view, with or without a chart', () => {
     expect(offered.map(([name]) => name).sort()).toEqual(Object.keys(METRICS).sort());
   });
 

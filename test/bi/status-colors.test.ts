@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
+import { STATUS_COLORS } from '../../src/bi/dataset-columns.ts';
 
 /** How the colour-blind see linear RGB, by Machado, Oliveira and Fernandes (2009), at the full severity. */
 const SEEN_WITH = {

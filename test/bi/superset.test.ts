@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { BI_METRICS } from '../../src/bi/dataset.ts';
+import { STATUS_COLORS } from '../../src/bi/dataset-columns.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
-import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { folder } from '../cli/setup.ts';
 import { CA_FILE } from '../support/tls-server.ts';
