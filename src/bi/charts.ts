@@ -12,7 +12,7 @@ export interface Chart {
   readonly dataset: DatasetId;
   /** What rows are grouped by: all columns of a list, so owners do not repeat them; else the axis and the series. */
   readonly columns: readonly ColumnName[];
-  /** What tells rows apart that look the same. It isn't shown. */
+  /** What tells rows apart that look the same, in lists the key of the row. It isn't shown. */
   readonly key: readonly ColumnName[];
   readonly metrics: readonly BiMetricName[];
   readonly order: readonly { readonly name: ColumnName | BiMetricName; readonly isDescending: boolean }[];
@@ -36,7 +36,7 @@ interface ChartDetails extends Partial<Omit<Chart, 'kind' | 'title' | 'dataset' 
 }
 
 export function chart(kind: Chart['kind'], title: string, dataset: DatasetId, details: ChartDetails): Chart {
-  const { columns = [], order = columns, ...rest } = details;
+  const { columns = [], metrics = [], order = columns, ...rest } = details;
   const sorted = order.map((key) => ({
     name: key.replace(/^-/, '') as SortKey,
     isDescending: key.startsWith('-'),
@@ -46,10 +46,10 @@ export function chart(kind: Chart['kind'], title: string, dataset: DatasetId, de
     title,
     dataset,
     time: DATASETS[dataset].time ?? null,
-    key: [],
-    metrics: [],
+    key: metrics.length === 0 && 'row_key' in DATASETS[dataset].select ? ['row_key'] : [],
     ...rest,
     columns,
+    metrics,
     order: sorted,
   };
 }
@@ -79,7 +79,6 @@ export const CHARTS = {
       ...(['asset_name', 'test_name', 'status', 'failure_count', 'reason', 'owners', 'start_time', 'url'] as const),
       ...(['column_name', 'severity', 'env_name'] as const),
     ],
-    key: ['row_key'],
     order: ['-start_time', 'test_name'],
   }),
   'failing-impact': chart('table', 'Downstream of failing assets', 'failing_test_impact', {
@@ -132,7 +131,6 @@ export const CHARTS = {
       ...(['asset_name', 'test_name', 'status', 'worst_status', 'owners', 'first_start_time', 'hours_open'] as const),
       ...(['is_begin_known', 'run_count', 'url', 'column_name', 'env_name'] as const),
     ],
-    key: ['row_key'],
     where: 'is_open',
     order: ['first_start_time', 'test_name'],
   }),
@@ -154,21 +152,18 @@ export const CHARTS = {
   }),
   'untested-tables': chart('table', 'Untested tables', 'test_coverage', {
     question: 'Which tables without a test have the most direct readers?',
-    key: ['row_key'],
     columns: ['schema_name', 'table_name', 'readers', 'column_count', 'owners', 'env_name'],
     where: 'test_count = 0',
     order: ['-readers', '-column_count', 'table_name'],
   }),
   'worst-assets': chart('table', 'Assets with the worst health', 'asset_health', {
     question: 'Which assets have the lowest scores, and in which dimension?',
-    key: ['row_key'],
     columns: ['asset_name', 'schema_name', ...SCORES, 'owners', 'url', 'test_count', 'env_name'],
     where: 'total < 1',
     order: ['total', 'asset_name'],
   }),
   'stale-list': chart('table', 'List of stale assets', 'stale_assets', {
     question: 'Which assets were not updated for the longest time?',
-    key: ['row_key'],
     columns: ['env_name', 'schema_name', 'asset_name', 'asset_kind', 'owners', 'updated_at', 'days_since_update'],
     order: ['-days_since_update', 'asset_name'],
   }),
