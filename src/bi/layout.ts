@@ -54,33 +54,27 @@ export const DASHBOARD = {
 
 export type ChartHeights = Readonly<Record<Chart['kind'], number>>;
 
-export type GridItem = ReturnType<typeof gridOf>[number];
+type GridArea = Readonly<Record<'x' | 'y' | 'w' | 'h', number>>;
 
-/** The sections of a page in a grid of 24 columns, from `y` on: headings of one row, with the charts below. */
-export function gridOf(sections: readonly ChartSection[], heights: ChartHeights, y = 0) {
+export type ChartPlace = GridArea & { readonly chart: ChartId };
+
+export type GridItem = ChartPlace | (GridArea & { readonly heading: string });
+
+/** The sections of a page in a grid of 24 columns, from `y` on. All charts of a row are as high as the highest. */
+export function gridOf(sections: readonly ChartSection[], heights: ChartHeights, y = 0): GridItem[] {
+  const items: GridItem[] = [];
   let top = y;
-  return sections.flatMap(({ title, rows }) => {
-    const heading = title === null ? [] : [{ heading: title, x: 0, y: top, w: 24, h: 1 }];
-    const places = placesOf(rows, heights, top + heading.length);
-    top = Math.max(...places.map((place) => place.y + place.h));
-    return [...heading, ...places];
-  });
-}
-
-export type ChartPlace = ReturnType<typeof placesOf>[number];
-
-/** Places rows of charts below each other, from `y` on. All charts of a row are as high as the highest. */
-export function placesOf(rows: readonly ChartRow[], heights: ChartHeights, y: number) {
-  let top = y;
-  return rows.flatMap((row) => {
-    const h = Math.max(...row.map(([chart]) => heights[CHARTS[chart].kind]));
-    let x = 0;
-    const places = row.map(([chart, width]) => {
-      const place = { chart, x, y: top, w: 2 * width, h };
-      x += place.w;
-      return place;
-    });
-    top += h;
-    return places;
-  });
+  for (const { title, rows } of sections) {
+    if (title !== null) items.push({ heading: title, x: 0, y: top++, w: 24, h: 1 });
+    for (const row of rows) {
+      const h = Math.max(...row.map(([chart]) => heights[CHARTS[chart].kind]));
+      let x = 0;
+      for (const [chart, width] of row) {
+        items.push({ chart, x, y: top, w: 2 * width, h });
+        x += 2 * width;
+      }
+      top += h;
+    }
+  }
+  return items;
 }

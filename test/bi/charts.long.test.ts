@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from '../../src/bi/dialect.ts';
-import { placesOf, TABS } from '../../src/bi/layout.ts';
+import { gridOf, TABS } from '../../src/bi/layout.ts';
 import { answerColumnsOf, chartSql } from '../../src/bi/query.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import { folder, obsync } from '../cli/setup.ts';
@@ -174,8 +174,8 @@ describe('the list of charts', () => {
 
   test('no two charts overlap in a grid, and none exceeds it', () => {
     const heights = { value: 3, line: 6, columns: 6, bar: 9, table: 7 };
-    for (const { rows } of TABS.flatMap(({ sections }) => sections)) {
-      const places = placesOf(rows, heights, 5);
+    for (const { sections } of TABS) {
+      const places = gridOf(sections, heights, 5);
       const cells = places.flatMap(({ x, y, w, h }) =>
         Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
       );
