@@ -95,7 +95,10 @@ const SPINE = 'obsync_time_spine';
 /** Whatever a metric is grouped by, its environment is known. */
 const ENVIRONMENTS = 'environments';
 
-/** Models over the source, a semantic model on each, and the metrics, for dbt's semantic layer. */
+/**
+ * Models over the source, a semantic model on each, and the metrics, for dbt's semantic layer. They are of views:
+ * datasets repeat rows for owners and tags, and a sum or an average of MetricFlow cannot count those once.
+ */
 function semanticLayer(): GeneratedFile[] {
   const views = [...new Set(ALL.map(([, { view }]) => view))];
   const models = [ENVIRONMENTS, ...views].map((name) =>

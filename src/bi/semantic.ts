@@ -10,7 +10,10 @@ const VERSION = '0.2.0.dev0';
 
 const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
 
-/** The views and environments, their relationships, and the metrics. */
+/**
+ * The views and environments, their relationships, and the metrics. Datasets would not do: they are of the views that
+ * dashboards show, and repeat a row for each owner and tag, so it has no key.
+ */
 export function semanticFiles({ mirror }: ToolPlaces): GeneratedFile[] {
   const schema = mirrorSchema(mirror);
   const model = {
