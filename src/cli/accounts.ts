@@ -5,6 +5,8 @@ import {
   addAccount,
   type ListedAccount,
   listAccounts,
+  type NamedAccountOptions,
+  type RemoveAccountOptions,
   removeAccount,
   type TestedEnvironment,
   testAccount,
@@ -12,16 +14,13 @@ import {
 import { counted } from '../core/counted.ts';
 import { usageError } from '../core/errors.ts';
 import { type CommandArguments, commandOfActions } from './command.ts';
-import { libraryOptions, mirrorOptions } from './library-options.ts';
+import { libraryOptions } from './library-options.ts';
 import { printingCommand } from './print.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { secondText } from './words.ts';
 
 const add = printingCommand(
-  (args) => {
-    const { drop: _, ...options } = libraryOptions<AddAccountOptions & { drop: unknown }>(args);
-    return addAccount({ ...options, name: nameIn(args) });
-  },
+  (args) => addAccount({ ...libraryOptions<AddAccountOptions>(args), name: nameIn(args) }),
   (report) => {
     const { account, schema, replaced } = report;
     const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
@@ -37,7 +36,7 @@ function aboutToken({ token_env, token_file }: AccountReport): string[] {
 
 const list = printingCommand(
   (args) => {
-    if (args['account'] === undefined) return listAccounts(mirrorOptions(args));
+    if (args['account'] === undefined) return listAccounts(libraryOptions(args));
     throw usageError('accounts list takes no name: it lists all accounts');
   },
   ({ accounts: all }, width) =>
@@ -45,7 +44,7 @@ const list = printingCommand(
 );
 
 const remove = printingCommand(
-  (args) => removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop: args['drop'] === true }),
+  (args) => removeAccount({ ...libraryOptions<RemoveAccountOptions>(args), name: nameIn(args) }),
   ({ account, schema, dropped }) =>
     dropped
       ? `account ${account} removed, with its mirror in the schema ${schema}\n`
@@ -53,7 +52,7 @@ const remove = printingCommand(
 );
 
 const test = printingCommand(
-  (args) => testAccount({ ...mirrorOptions(args), name: nameIn(args) }),
+  (args) => testAccount({ ...libraryOptions<NamedAccountOptions>(args), name: nameIn(args) }),
   renderTest,
   ({ environments, unknown }) =>
     environments.some(({ next_run }) => next_run !== null) && unknown.length === 0 ? 0 : 1,

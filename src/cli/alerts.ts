@@ -2,13 +2,13 @@ import { openAlerts, type SnoozeOptions, snoozeAlert, type TestAlertsOptions, te
 import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { usageError } from '../core/errors.ts';
 import { commandOfActions } from './command.ts';
-import { libraryOptions, mirrorOptions } from './library-options.ts';
+import { libraryOptions } from './library-options.ts';
 import { printingCommand } from './print.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { minuteText } from './words.ts';
 
 const list = printingCommand(
-  (args) => openAlerts(mirrorOptions(args)),
+  (args) => openAlerts(libraryOptions(args)),
   ({ alerts: open }, width) => (open.length === 0 ? 'no alert is open\n' : `${renderFitting(COLUMNS, open, width)}\n`),
 );
 
@@ -29,8 +29,7 @@ const test = printingCommand(
     const name = args['key'];
     if ((name === undefined) === (args['all'] !== true))
       throw usageError('alerts test needs the name of a channel, or --all');
-    const { alerts: given, caFile } = libraryOptions(args);
-    return testAlerts({ alerts: given, caFile, name } as TestAlertsOptions);
+    return testAlerts({ ...libraryOptions(args), name } as TestAlertsOptions);
   },
   ({ channels }) =>
     channels.map(({ channel, type, error }) => `${channel} (${type}): ${error ?? 'delivered'}\n`).join(''),
@@ -38,10 +37,7 @@ const test = printingCommand(
 );
 
 const snooze = printingCommand(
-  (args) => {
-    const { for: time, allowNetworkFs } = libraryOptions(args);
-    return snoozeAlert({ ...mirrorOptions(args), name: args['key'], for: time, allowNetworkFs } as SnoozeOptions);
-  },
+  (args) => snoozeAlert({ ...libraryOptions(args), name: args['key'] } as SnoozeOptions),
   ({ key, until }) => `no reminders of ${key} until ${minuteText(until)}\n`,
 );
 

@@ -1,19 +1,17 @@
 import { OPTIONS } from '../settings/option-table.ts';
-import type { MirrorOptions, SyncOptions } from '../settings/options.ts';
+import type { SyncOptions } from '../settings/options.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
 
-/** The values for the library, which validates them, without unset ones and those that only commands have. */
+/**
+ * The values for the library, which validates them, without unset ones and those that only commands have. A function
+ * ignores the options of others.
+ */
 export function libraryOptions<Options = Readonly<Record<string, unknown>>>(args: CommandArguments): Options {
   // The default mirror does not apply if a file contains another address.
   const isReplaced = (name: string): boolean => name === 'db' && args['dbFile'] !== undefined;
   return Object.fromEntries(
     Object.entries(args).filter(([name, value]) => name in OPTIONS && value !== undefined && !isReplaced(name)),
   ) as Options;
-}
-
-export function mirrorOptions(args: CommandArguments): MirrorOptions {
-  const { db, dbFile } = libraryOptions<MirrorOptions>(args);
-  return { db, dbFile };
 }
 
 /** The options of a command that sends requests to the service, with the token (R25). */

@@ -4,15 +4,14 @@ import { closeAfter } from '../core/close-after.ts';
 import { usageError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type CommandAction, type CommandIo, STDIO, stdoutWidth } from './command.ts';
-import { mirrorOptions } from './library-options.ts';
+import { libraryOptions } from './library-options.ts';
 import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
 import { tableText } from './rows-view.ts';
 
 export const queryCommand: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined, io);
-  const statementTimeout = args['statementTimeout'] as number;
-  return closeAfter(await query({ ...mirrorOptions(args), sql, bigints: true, statementTimeout }), async (result) => {
+  return closeAfter(await query({ ...libraryOptions(args), sql, bigints: true }), async (result) => {
     await print(textOf(result, args['format'] as string | undefined, io), io.stdout);
     return 0;
   });

@@ -6,14 +6,14 @@ import { readDuration } from '../settings/option-error.ts';
 import { USUAL_STREAMS } from '../settings/sync-settings.ts';
 import { renderAllStatus } from './all-status-view.ts';
 import type { CommandAction } from './command.ts';
-import { mirrorOptions } from './library-options.ts';
+import { libraryOptions } from './library-options.ts';
 import { printReport } from './print.ts';
 import { printable } from './printable.ts';
 import { renderStatus } from './status-view.ts';
 import { span } from './words.ts';
 
 export const statusCommand: CommandAction = async (args, io) => {
-  const options = mirrorOptions(args);
+  const options = libraryOptions(args);
   if (args['all'] === true) {
     if (args['maxAge'] !== undefined) throw usageError('--max-age is for one mirror: leave out --all');
     // Loaded only here: the status of a mirror in a file needs no PostgreSQL driver.

@@ -2,8 +2,9 @@ import type { VerifyExportReport } from '../api/compare-export.ts';
 import { verifyExport } from '../api/verify-export.ts';
 import { counted } from '../core/counted.ts';
 import { usageError } from '../core/errors.ts';
+import type { MirrorOptions } from '../settings/options.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
-import { mirrorOptions } from './library-options.ts';
+import { libraryOptions } from './library-options.ts';
 import { printingCommand } from './print.ts';
 import { type StopRequest, untilSignal } from './signals.ts';
 
@@ -18,7 +19,8 @@ async function compare(args: CommandArguments, io: CommandIo, { signal }: StopRe
   for (const name of ['env', 'stream'])
     if (args[name] !== undefined) throw usageError(`--${name} is for the mirror: --against compares the whole export`);
   io.limitHeap();
-  return verifyExport({ ...mirrorOptions(args), against: args['against'] as string, signal });
+  const { db, dbFile } = libraryOptions<MirrorOptions>(args);
+  return verifyExport({ db, dbFile, against: args['against'] as string, signal });
 }
 
 const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'], string>> = {
