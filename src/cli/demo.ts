@@ -11,12 +11,11 @@ import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
 import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import { type CommandAction, type CommandArguments, type CommandIo, stdoutWidth } from './command.ts';
+import { type CommandArguments, type CommandIo, stdoutWidth } from './command.ts';
 import { printFailure } from './print.ts';
-import { watchRun, withView } from './progress-view.ts';
+import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
-import { exitCodeOfSignal, type StopRequest, stopOnSignals } from './signals.ts';
-import { exitCodeAfter } from './sync.ts';
+import { exitCodeAfter, exitCodeOfSignal, LONG_WRITE, type StopRequest, untilSignal } from './signals.ts';
 import { wrapText } from './wrap-text.ts';
 
 const makeToken = (): string => randomBytes(16).toString('hex');
@@ -24,32 +23,24 @@ const makeToken = (): string => randomBytes(16).toString('hex');
 /** Only this process knows the token. The server listens on loopback while the demo runs. */
 const TOKEN = makeToken();
 
-export const demoCommand: CommandAction = async (args, io) => {
+export const demoCommand = untilSignal(LONG_WRITE, async (args, io, stop) => {
   const db = givenFile({ db: args['db'] as string }, 'demo');
   refuseNetworkFs({ db, allowNetworkFs: args['allowNetworkFs'] === true });
   removeEarlierDemo(db);
-  const stop = stopOnSignals();
   io.limitHeap();
   io.stdout.write(`Making a sample source: two environments of a shop's warehouse ...\n`);
-  const source = openSampleSource();
-  try {
-    return await closeAfter(
-      await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' }),
-      async (server) => {
-        const runs = { io, stop, baseUrl: server.url, db, args };
-        const failure = await syncTwice(runs, source);
-        if (failure !== null) return failure;
-        await answer(db, io);
-        if (args['keep'] === true) return serveChanges(runs, source);
-        io.stdout.write(renderAdvice(db));
-        return 0;
-      },
-    );
-  } finally {
-    source.close();
-    stop.dispose();
-  }
-};
+  return closeAfter(openSampleSource(), async (source) =>
+    closeAfter(await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' }), async (server) => {
+      const runs = { io, stop, baseUrl: server.url, db, args };
+      const failure = await syncTwice(runs, source);
+      if (failure !== null) return failure;
+      await answer(db, io);
+      if (args['keep'] === true) return serveChanges(runs, source);
+      io.stdout.write(renderAdvice(db));
+      return 0;
+    }),
+  );
+});
 
 const widthOn = (io: CommandIo): number => stdoutWidth(io) ?? 120;
 
@@ -89,7 +80,7 @@ async function failed(summary: RunSummary, { stop, io, args }: DemoRuns): Promis
 async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunSummary> {
   const service = { baseUrl, token: TOKEN, shareQuota: false, allowNetworkFs: args['allowNetworkFs'] === true };
   const options = { ...service, db, history: true, signal: stop.signal };
-  return withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
+  return closeAfter(await watchRun(io, args), ({ onProgress }) => sync({ ...options, onProgress }));
 }
 
 const CHANGE_INTERVAL_MS = 4000;

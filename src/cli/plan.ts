@@ -1,16 +1,17 @@
 import { type ForecastReport, plan } from '../api/plan.ts';
+import { closeAfter } from '../core/close-after.ts';
 import { counted } from '../core/counted.ts';
 import type { StreamForecast } from '../sync/forecast.ts';
 import { serviceOptions } from './library-options.ts';
 import { printReport } from './print.ts';
-import { watchRun, withView } from './progress-view.ts';
+import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { untilSignal } from './signals.ts';
 import { modeText } from './words.ts';
 
 export const planCommand = untilSignal('a long read: nothing was changed', async (args, io, { signal }) => {
   const options = { ...serviceOptions(args, io), signal };
-  const report = await withView(await watchRun(io, args), (onProgress) => plan({ ...options, onProgress }));
+  const report = await closeAfter(await watchRun(io, args), ({ onProgress }) => plan({ ...options, onProgress }));
   printReport(report, args, io, renderForecast);
   return 0;
 });

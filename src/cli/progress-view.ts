@@ -23,7 +23,7 @@ import { modeText } from './words.ts';
 /** Shows work on stderr: a live view on a terminal, else log lines. */
 export interface ProgressView<Event = SyncEvent> {
   onProgress(event: Event): void;
-  end(): void;
+  close(): void;
 }
 
 const FRAME_MS = 100;
@@ -32,17 +32,6 @@ const FRAME_MS = 100;
 export async function watchRun(io: CommandIo, args: CommandArguments): Promise<ProgressView> {
   const isLive = showsProgress(io, args);
   return isLive ? liveView(io.stderr) : logRun(await io.log(logSettings(args)));
-}
-
-export async function withView<Done, Event>(
-  { onProgress, end }: ProgressView<Event>,
-  work: (onProgress: (event: Event) => void) => Promise<Done>,
-): Promise<Done> {
-  try {
-    return await work(onProgress);
-  } finally {
-    end();
-  }
 }
 
 /** Whether a terminal shows the progress of a run in place, instead of a log. */
@@ -64,7 +53,7 @@ async function liveView(output: OutputStream): Promise<ProgressView> {
       if (event.type === 'alerts' && event.failed > 0) warnings.push(`${alertsText(event)}\n`);
       state = nextProgress(state, event, Date.now());
     },
-    end() {
+    close() {
       clearInterval(timer);
       draw.clear();
       output.write(warnings.splice(0).join(''));
@@ -85,7 +74,7 @@ export function logRun(log: Logger, level: RunLevel = 'info'): ProgressView {
       if (event.type === 'alerts') log[event.failed > 0 ? 'warn' : 'info'](alertsText(event));
       if (event.type === 'unshared') log.debug(`the quota is not shared with other processes: ${event.reason}`);
     },
-    end() {},
+    close() {},
   };
 }
 

@@ -1,16 +1,23 @@
-import { SyncError } from '../core/errors.ts';
+import { constants } from 'node:os';
+import { exitCodeOfRun, SyncError } from '../core/errors.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { printFailure } from './print.ts';
 
 /** A request to stop, made by SIGINT or SIGTERM (R27). */
-export type StopRequest = ReturnType<typeof stopOnSignals>;
+export interface StopRequest {
+  readonly signal: AbortSignal;
+  /** The first signal so far. */
+  received(): NodeJS.Signals | null;
+  /** Listens to signals no longer. */
+  dispose(): void;
+}
 
 /**
  * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. So
  * does a clean stop that takes too long: SQLite cannot be interrupted, and rolls back uncommitted changes when the file
  * is next opened (R5). The message then names what was `cutOff`.
  */
-export function stopOnSignals(cutOff = LONG_WRITE) {
+export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   const controller = new AbortController();
   let received: NodeJS.Signals | null = null;
   let deadline: NodeJS.Timeout | undefined;
@@ -30,7 +37,7 @@ export function stopOnSignals(cutOff = LONG_WRITE) {
     clearTimeout(deadline);
   };
   for (const name of SIGNALS) process.on(name, onSignal);
-  return { signal: controller.signal, received: (): NodeJS.Signals | null => received, dispose };
+  return { signal: controller.signal, received: () => received, dispose };
 }
 
 /** A command that a signal can stop (R27); see `stopOnSignals` for `cutOff`. */
@@ -53,10 +60,14 @@ export function untilSignal(
   };
 }
 
-const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
-
+/** As a shell reports it. */
 export function exitCodeOfSignal(signal: NodeJS.Signals): number {
-  return SIGNAL_CODES[signal] ?? 1;
+  return 128 + constants.signals[signal];
+}
+
+/** The exit code of a run that a signal may have ended. */
+export function exitCodeAfter(run: Parameters<typeof exitCodeOfRun>[0], signal: NodeJS.Signals | null): number {
+  return run.recovery === 'signal' && signal !== null ? exitCodeOfSignal(signal) : exitCodeOfRun(run);
 }
 
 export const LONG_WRITE = 'a long write: the next run repeats it';

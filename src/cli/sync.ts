@@ -1,16 +1,16 @@
 import { sync } from '../api/sync.ts';
-import { exitCodeOfRun } from '../core/errors.ts';
+import { closeAfter } from '../core/close-after.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure, printReport } from './print.ts';
-import { watchRun, withView } from './progress-view.ts';
-import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
+import { watchRun } from './progress-view.ts';
+import { exitCodeAfter, LONG_WRITE, untilSignal } from './signals.ts';
 import { hasSummaryTable, problems, renderSummary } from './summary-view.ts';
 
 export const syncCommand = untilSignal(LONG_WRITE, async (args, io, { signal, received }) => {
   io.limitHeap();
   const options = { ...serviceOptions(args, io), signal };
-  const summary = await withView(await watchRun(io, args), (onProgress) => sync({ ...options, onProgress }));
+  const summary = await closeAfter(await watchRun(io, args), ({ onProgress }) => sync({ ...options, onProgress }));
   const verbose = args['verbose'] === true;
   const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
   if (args['json'] === true || (summary.run !== null && hasSummaryTable(summary)))
@@ -18,7 +18,3 @@ export const syncCommand = untilSignal(LONG_WRITE, async (args, io, { signal, re
   if (summary.error !== null) await printFailure(summary.error, args, io);
   return exitCodeAfter(summary, received());
 });
-
-export function exitCodeAfter(summary: RunSummary, signal: NodeJS.Signals | null): number {
-  return summary.recovery === 'signal' && signal !== null ? exitCodeOfSignal(signal) : exitCodeOfRun(summary);
-}

@@ -23,7 +23,7 @@ export async function watchVerify(io: CommandIo, args: CommandArguments): Promis
       else if (event.type === 'wait' && draw !== null) draw(waitText(event));
       else lines.onProgress(event);
     },
-    end: () => draw?.clear(),
+    close: () => draw?.clear(),
   };
 }
 

@@ -1,16 +1,15 @@
 import { verify } from '../api/verify.ts';
-import { exitCodeOf } from '../core/errors.ts';
+import { closeAfter } from '../core/close-after.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure, printReport } from './print.ts';
-import { withView } from './progress-view.ts';
-import { exitCodeOfSignal, LONG_WRITE, untilSignal } from './signals.ts';
+import { exitCodeAfter, LONG_WRITE, untilSignal } from './signals.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verifyCommand = untilSignal(LONG_WRITE, async (args, io, { signal, received }) => {
   io.limitHeap();
   const options = { ...serviceOptions(args, io), signal };
-  const report: VerifyReport = await withView(await watchVerify(io, args), (onProgress) =>
+  const report: VerifyReport = await closeAfter(await watchVerify(io, args), ({ onProgress }) =>
     verify({ ...options, onProgress }),
   );
   const verbose = args['verbose'] === true;
@@ -18,11 +17,5 @@ export const verifyCommand = untilSignal(LONG_WRITE, async (args, io, { signal, 
   if (args['json'] === true || report.environments.length > 0)
     printReport(report, args, io, render, report.equal === true && report.repair === null);
   if (report.error !== null) await printFailure(report.error, args, io);
-  return exitCodeOfReport(report, received());
+  return exitCodeAfter({ ...report, status: report.equal === true ? 'done' : 'problems' }, received());
 });
-
-function exitCodeOfReport({ equal, recovery }: VerifyReport, signal: NodeJS.Signals | null): number {
-  if (recovery === 'signal' && signal !== null) return exitCodeOfSignal(signal);
-  if (recovery !== null) return exitCodeOf(recovery);
-  return equal === true ? 0 : 1;
-}

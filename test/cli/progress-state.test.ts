@@ -36,10 +36,10 @@ test('a line of the live view that is longer than the terminal ends with an elli
 test('a terminal shows every failure of alerts once the run has ended', async () => {
   const io = testIo({});
   Object.assign(io.stderr, { isTTY: true });
-  const { onProgress, end } = await watchRun(io, { logLevel: 'info', logFormat: 'text' });
+  const { onProgress, close } = await watchRun(io, { logLevel: 'info', logFormat: 'text' });
   for (const name of ['watch', 'team'])
     onProgress({ type: 'alerts', delivered: 0, failed: 1, error: `${name}: it answered 503` });
-  end();
+  close();
   const line = (name: string) => `alerts: 0 messages delivered, 1 not delivered: ${name}: it answered 503\n`;
   expect(io.stderr.text).toContain(line('watch') + line('team'));
 });

@@ -1,4 +1,4 @@
-import { exitCodeAfter } from '../../src/cli/sync.ts';
+import { exitCodeAfter } from '../../src/cli/signals.ts';
 import { exitCodeOf } from '../../src/core/errors.ts';
 import type { Ended } from './sync-file.ts';
 
