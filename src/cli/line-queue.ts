@@ -8,17 +8,22 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 /** How long `end` waits for a reader. */
 const PATIENCE_MS = 500;
 
+/** A destination of lines that never blocks. */
+interface LineQueue {
+  write(line: string): void;
+  /** Resolves when all lines are written, or when the reader was too slow. */
+  end(): Promise<void>;
+}
+
 /**
  * Writes lines to a file descriptor without ever blocking the writer. Neither Node's file streams nor its thread pool
  * can do this for a pipe: a thread that waits for a reader keeps the process alive. Once there is room again after
  * lines were dropped, `onDropped` receives their number.
  */
-export function openLineQueue(descriptor: number, onDropped: (lines: number) => void): ReturnType<typeof queueTo> {
+export function openLineQueue(descriptor: number, onDropped: (lines: number) => void): LineQueue {
   const kind = fstatSync(descriptor);
   // A file or a terminal takes a line immediately.
-  if (!kind.isFIFO() && !kind.isSocket()) {
-    return { write: (line) => writeTo(descriptor, line), end: async () => {} };
-  }
+  if (!kind.isFIFO() && !kind.isSocket()) return { write: (line) => writeTo(descriptor, line), end: async () => {} };
   return queueTo(new Socket({ fd: descriptor, readable: false, writable: true }), onDropped);
 }
 
@@ -48,7 +53,7 @@ const NEVER_NOTIFIED = new Int32Array(new SharedArrayBuffer(4));
 const FULL_PIPE_MS = 10;
 
 /** @internal */
-export function queueTo(socket: Socket, onDropped: (lines: number) => void) {
+export function queueTo(socket: Socket, onDropped: (lines: number) => void): LineQueue {
   let dropped = 0;
   // The reader has closed the pipe, so there is nowhere to report it.
   socket.on('error', () => socket.destroy());
@@ -58,12 +63,11 @@ export function queueTo(socket: Socket, onDropped: (lines: number) => void) {
     if (lines > 0) onDropped(lines);
   });
   return {
-    write(line: string): void {
+    write(line) {
       if (socket.writableLength > MAX_WAITING_BYTES) dropped += 1;
       else if (socket.writable) socket.write(line);
     },
-    /** Resolves when all lines are written, or when the reader was too slow. */
-    async end(): Promise<void> {
+    async end() {
       if (socket.destroyed || socket.writableLength === 0) return;
       const timer = setTimeout(() => socket.destroy(), PATIENCE_MS);
       await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});

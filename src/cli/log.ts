@@ -1,6 +1,5 @@
-import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import { type PrettyOptions, prettyFactory, default as prettyStream } from 'pino-pretty';
+import { type PrettyOptions, prettyFactory } from 'pino-pretty';
 import type { LogSettings } from './command.ts';
 import { openLineQueue, writeLineSync } from './line-queue.ts';
 import { printable } from './printable.ts';
@@ -13,11 +12,23 @@ const PRETTY: PrettyOptions = {
   messageFormat: (log, key) => printable(String(log[key])),
 };
 
+/** Where lines go. `flush` calls back when they are written or given up. */
+interface LogOutput {
+  write(line: string): unknown;
+  flush?(done: () => void): void;
+}
+
+const STDERR: LogOutput = { write: (line) => writeLineSync(2, line) };
+
 /** Lines of time, level and message, or JSON objects; on stderr by default. Stacks are shown only at `debug`. */
-export function createLog({ level, format }: LogSettings, output: 2 | Writable = 2): Logger {
-  if (format === 'text') return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: output, sync: true }));
-  const lines = output === 2 ? { write: (line: string) => writeLineSync(2, line) } : output;
-  return pino({ ...optionsOf(level), ...JSON_LINES }, lines);
+export function createLog({ level, format }: LogSettings, output: LogOutput = STDERR): Logger {
+  const serializers = ['debug', 'trace'].includes(level) ? {} : { err: ({ message }: Error) => message };
+  const options = { level, base: null, serializers };
+  if (format === 'json') return pino({ ...options, ...JSON_LINES }, output);
+  const prettify = prettyFactory(PRETTY);
+  const { flush = (done) => done() } = output;
+  const lines = { write: (line: string) => void output.write(prettify(line)), flush };
+  return pino(options, lines);
 }
 
 /** Times as the tables have them, and names of levels instead of numbers. */
@@ -26,21 +37,11 @@ const JSON_LINES: pino.LoggerOptions = {
   formatters: { level: (level) => ({ level }) },
 };
 
-/** The log of a server, which never waits for its reader. `flush` calls back when lines are written or given up. */
-export function createServerLog({ level, format }: LogSettings): Logger {
-  const isText = format === 'text';
-  const prettify = isText ? prettyFactory(PRETTY) : String;
+/** The log of a server, which never waits for its reader. */
+export function createServerLog(settings: LogSettings): Logger {
   const queue = openLineQueue(2, (dropped) =>
     log.warn(`${dropped} log lines were dropped because they were not read in time`),
   );
-  const log: Logger = pino(isText ? optionsOf(level) : { ...optionsOf(level), ...JSON_LINES }, {
-    write: (line: string) => queue.write(String(prettify(line))),
-    flush: (done: () => void) => void queue.end().then(done),
-  } as pino.DestinationStream);
+  const log = createLog(settings, { write: queue.write, flush: (done) => void queue.end().then(done) });
   return log;
-}
-
-function optionsOf(level: string): pino.LoggerOptions {
-  const serializers = ['debug', 'trace'].includes(level) ? {} : { err: ({ message }: Error) => message };
-  return { level, base: null, serializers };
 }
