@@ -1,13 +1,10 @@
 import { describe, type MirrorDescription, type TableDescription } from '../api/describe.ts';
-import type { CommandAction } from './command.ts';
-import { printReport } from './print.ts';
+import { printingCommand } from './print.ts';
 
-export const describeCommand: CommandAction = async (args, io) => {
-  const table = args['table'] as string | undefined;
-  const described = await describe(table === undefined ? {} : { table: [table] });
-  printReport(described, args, io, table === undefined ? renderAll : renderColumns);
-  return 0;
-};
+export const describeCommand = printingCommand(
+  ({ table }) => describe(typeof table === 'string' ? { table: [table] } : {}),
+  (described) => (described.tables.length === 1 ? renderColumns : renderAll)(described),
+);
 
 function renderAll({ tables, metrics }: MirrorDescription): string {
   const list = (wanted: TableDescription['kind']): string =>
