@@ -1,17 +1,12 @@
 import { type SyncError, usageError } from '../core/errors.ts';
 import { API_PATH } from '../core/read-api.ts';
 
-export interface BaseUrlRules {
-  /** Whether the token may be sent over plain http to other machines. */
-  readonly allowHttp: boolean;
-}
-
 /**
  * The base URL as it is compared and stored: without `/public/beta` or a trailing slash. Plain http is accepted only
  * for loopback addresses, unless allowed (R25). The error does not quote the URL, because it may contain a password.
  * @throws SyncError `usage`
  */
-export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string {
+export function parseBaseUrl(text: string, { allowHttp }: { readonly allowHttp: boolean }): string {
   const url = URL.parse(text.trim());
   if (url === null) throw refuse('is not a URL: pass one like https://api.example.com');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refuse('must begin with https:// or http://');

@@ -59,18 +59,14 @@ export function classify<T>(
 /** The whole body came, but cannot be read. Another try would not make more of an error. */
 const UNREADABLE: ReadonlySet<TransportError['kind']> = new Set(['too-large', 'encoding']);
 
-/**
- * The error after the last try; `before` is the number of failed tries in earlier runs. A page that was too large for
- * the service in every try may be halved (R24).
- */
+/** The error after the last try. A page that was too large for the service in every try may be halved (R24). */
 export function exhausted(
   failures: readonly RetriableFailure[],
-  description: RequestDescription,
-  before: number,
+  { description, failedTries }: { readonly description: RequestDescription; readonly failedTries: number },
 ): SyncError {
   const last = failures.at(-1);
   const recovery = failures.every((failure) => failure.kind === 'slow') ? 'halve-page' : 'stream';
-  const count = before + failures.length;
+  const count = failedTries + failures.length;
   const tries = count === 1 ? '1 try' : `${count} tries`;
   const advice = 'Try again later; if it fails again, check the base URL and the network.';
   const text = `GET ${description.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;

@@ -64,7 +64,7 @@ export interface FetchRequest<T> {
   readonly decode: BodyDecoder<T>;
   readonly onRequest?: (() => void) | undefined;
   /** The number of tries that failed in earlier runs (R24). */
-  readonly failedTries?: number;
+  readonly failedTries: number;
   /** Whether it begins a run, so an answer that shows a wrong address or network isn't worth another try. */
   readonly beginsRun?: boolean;
 }
@@ -121,8 +121,9 @@ export function fetchRequestOf<T>(
   decode: BodyDecoder<T>,
   advice: string | null = null,
 ): FetchRequest<T> {
-  const { path } = page;
-  return { path, target: pageTarget(page), description: describeRequest(connection, path, advice), decode };
+  const { path, failedTries = 0 } = page;
+  const description = describeRequest(connection, path, advice);
+  return { path, target: pageTarget(page), description, decode, failedTries };
 }
 
 export async function sendOnce<T>(

@@ -11,8 +11,6 @@ import type { RequestOutcome } from './send.ts';
 interface TryState<T> {
   readonly connection: SourceConnection;
   readonly request: FetchRequest<T>;
-  /** The number of tries that failed in earlier runs (R24). */
-  readonly before: number;
   readonly failures: RetriableFailure[];
   refusals: RefusalState;
 }
@@ -23,8 +21,7 @@ interface TryState<T> {
  * refused, for at most `maxWaitMs` (R23), and an answered probe, after which the next refusal is a failed try (R9).
  */
 export async function fetchWhole<T>(connection: SourceConnection, request: FetchRequest<T>): Promise<T> {
-  const { failedTries: before = 0 } = request;
-  const state: TryState<T> = { connection, request, before, failures: [], refusals: NO_REFUSALS };
+  const state: TryState<T> = { connection, request, failures: [], refusals: NO_REFUSALS };
   try {
     for (;;) {
       const verdict = await tryOnce(state);
@@ -41,9 +38,9 @@ export async function fetchWhole<T>(connection: SourceConnection, request: Fetch
 /**
  * If the run's requests are used up between two tries of a page, the error tells the next run how many tries failed.
  */
-function withTries<T>(error: unknown, { connection, before, failures }: TryState<T>): unknown {
+function withTries<T>(error: unknown, { connection, request, failures }: TryState<T>): unknown {
   if (!isSpent(error) || failures.length === 0 || connection.health.isDown) return error;
-  const failedTries = failures.every(({ kind }) => kind === 'slow') ? before + failures.length : 0;
+  const failedTries = failures.every(({ kind }) => kind === 'slow') ? request.failedTries + failures.length : 0;
   return new SyncError(error.recovery, error.message, { cause: error, failedTries });
 }
 
@@ -98,8 +95,8 @@ function judgeProbe(
   return { kind: 'retry', failure: { ...failure, kind: 'broken', text: `a probe of another list: ${failure.text}` } };
 }
 
-function isUsedUp<T>({ connection, before, failures }: TryState<T>): boolean {
-  return before + failures.length > connection.options.retries;
+function isUsedUp<T>({ connection, request, failures }: TryState<T>): boolean {
+  return request.failedTries + failures.length > connection.options.retries;
 }
 
 /** Counts a refusal that is a failed try. The wait before the next try is that of the whole account. */
@@ -107,17 +104,17 @@ function afterRefusal<T>(state: TryState<T>, atMs: number): void {
   const { limiter } = state.connection;
   if (isFailedTry(state.refusals, limiter.lastPassMs)) state.failures.push(refusedAlone());
   state.refusals = addRefusal(state.refusals, atMs, limiter.lastPassMs);
-  if (isUsedUp(state)) throw exhausted(state.failures, state.request.description, state.before);
+  if (isUsedUp(state)) throw exhausted(state.failures, state.request);
 }
 
 async function afterFailure<T>(state: TryState<T>, failure: RetriableFailure): Promise<void> {
-  const { connection, request, failures, before } = state;
+  const { connection, request, failures } = state;
   const { limiter, options } = connection;
   const { path, description } = request;
   failures.push(failure);
   if (limiter.stopped !== null && !(isSpent(limiter.stopped) && isUsedUp(state))) throw limiter.stopped;
   const wasAway = limiter.stopped === null && (await waitForService(connection, path));
-  if (isUsedUp(state)) throw exhausted(failures, description, before);
+  if (isUsedUp(state)) throw exhausted(failures, request);
   if (wasAway) return;
   const delayMs = retryDelayMs({
     failures: failures.length,

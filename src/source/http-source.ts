@@ -29,8 +29,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
   return {
     environments: () => fetchEnvironments(connection),
     page(request, onRequest) {
-      const { failedTries = 0 } = request;
-      return fetchWhole(connection, { ...fetchRequestOf(connection, request, decodeEnvelope), onRequest, failedTries });
+      return fetchWhole(connection, { ...fetchRequestOf(connection, request, decodeEnvelope), onRequest });
     },
     matchedCount(request, onRequest) {
       const counted = fetchRequestOf(connection, { ...request, cursor: null }, decodeMatchedCount);
