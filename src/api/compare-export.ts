@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { SyncError, translateErrors, usageError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
@@ -7,10 +6,10 @@ import { bucketAddress } from '../export/bucket/bucket-address.ts';
 import { withImage } from '../export/bucket/bucket-image.ts';
 import { sumOfFiles } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
-import { LAYOUT } from '../export/manifest.ts';
+import { LAYOUT, readManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { compareExport, type ExportDifference } from '../export/verify-export.ts';
-import { openBucket, readManifest } from './export-mirror.ts';
+import { openBucket } from './export-mirror.ts';
 import { openStore } from './open-store.ts';
 import { readMirror } from './read-mirror.ts';
 
@@ -53,7 +52,7 @@ async function compareMirror(
   { connection }: MirrorFile,
   { against, folder, signal }: { against: string; folder: string; signal: AbortSignal },
 ): Promise<VerifyExportReport> {
-  const manifest = existsSync(folder) ? readManifest(folder) : null;
+  const manifest = readManifest(folder);
   if (manifest === null) throw usageError(`${against} contains no export: create one with \`obsync export\``);
   connection.exec('begin');
   if (manifest.schema_version !== sqliteVersion(connection))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { MirrorLock } from '../../state/lock.ts';
 import { translateErrors, usageError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
@@ -11,10 +12,11 @@ import type { ObjectStore } from '../export/bucket/object-store.ts';
 import { upload } from '../export/bucket/upload.ts';
 import { sumOfFiles } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
-import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
+import { type FileOperations, folderError, NODE_FILES, refuseNoParent } from '../export/export-files.ts';
 import { ExportFolder } from '../export/export-folder.ts';
+import type { ExportScope } from '../export/export-work.ts';
 import type { ExportFormat } from '../export/formats.ts';
-import { type ExportedFile, type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
+import { type ExportedFile, MANIFEST_NAME, readManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import type { WorkWatch } from '../settings/sync-settings.ts';
 import { lockFolder } from './lock-export-folder.ts';
@@ -115,68 +117,48 @@ interface ExportPlace {
   readonly files: FileOperations;
 }
 
-async function exportTo(place: ExportPlace, work: MirrorExport): Promise<ExportReport> {
-  const { connection } = work.mirror;
+async function exportTo(
+  { to, folder, location, nonce, files }: ExportPlace,
+  { mirror: { connection }, settings, watch }: MirrorExport,
+): Promise<ExportReport> {
   // All statements until its end read the same state of the mirror.
   connection.exec('begin');
+  let lock: MirrorLock | null = null;
   try {
-    return await exportInside(place, work);
+    const scope = scopeOf(connection, settings, nonce);
+    refuseForeignFolder(folder);
+    const path = realpathSync(folder);
+    // Ensures one export at a time. Its file also marks the folder as an export.
+    lock = lockFolder(to, join(path, MANIFEST_NAME), files);
+    const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
+    const where = { folder: new ExportFolder(path, files), to, location: location ?? path };
+    const work = { connection, scope, ...where, signal: watch.signal, nowMs: Date.now(), onTable };
+    return reportOf(settings.to, await exportTables(work, readManifest(path)));
   } finally {
+    lock?.release();
     // An upload follows, and a reader keeps the log of the mirror from shrinking.
     if (connection.inTransaction) connection.exec('rollback');
   }
 }
 
-async function exportInside(
-  place: ExportPlace,
-  { mirror: { connection }, settings, watch }: MirrorExport,
-): Promise<ExportReport> {
+/** @throws SyncError `usage` */
+function scopeOf(connection: MirrorFile['connection'], settings: ExportSettings, nonce: string | null): ExportScope {
   const environments = environmentsOf(connection, settings.environments);
-  const relations = relationsOf(settings.tables, settings.views);
-  const { lock, path, previous } = openTarget(place);
-  try {
-    const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
-    const scope = {
-      format: settings.format,
-      relations,
-      environments,
-      limited: settings.environments.length > 0,
-      instant: exportInstant(environments),
-      schema_version: sqliteVersion(connection),
-      run: newestRun(connection),
-      keep: settings.keep,
-      targetBytes: settings.targetSize * 2 ** 20,
-      nonce: place.nonce,
-    };
-    const where = { folder: new ExportFolder(path, place.files), to: place.to, location: place.location ?? path };
-    const work = { connection, scope, ...where, signal: watch.signal, nowMs: Date.now(), onTable };
-    return reportOf(settings.to, await exportTables(work, previous));
-  } finally {
-    lock.release();
-  }
+  return {
+    format: settings.format,
+    relations: relationsOf(settings.tables, settings.views),
+    environments,
+    limited: settings.environments.length > 0,
+    instant: exportInstant(environments),
+    schema_version: sqliteVersion(connection),
+    run: newestRun(connection),
+    keep: settings.keep,
+    targetBytes: settings.targetSize * 2 ** 20,
+    nonce,
+  };
 }
 
-/** @throws SyncError `usage` if the folder is neither empty nor an export; `locked` */
-function openTarget({ to, folder, files }: ExportPlace) {
-  refuseForeignFolder(folder);
-  const path = realpathSync(folder);
-  // Ensures one export at a time. Its file also marks the folder as an export.
-  const lock = lockFolder(to, join(path, MANIFEST_NAME), files);
-  try {
-    return { path, lock, previous: readManifest(path) };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-}
-
-/** The manifest of the export in a folder; null before the first one. @throws SyncError `usage` */
-export function readManifest(folder: string): ExportManifest | null {
-  const path = join(folder, MANIFEST_NAME);
-  const text = readTextOf(path);
-  return text === null ? null : parseManifest(text, path);
-}
-
+/** @throws SyncError `usage` if the folder is neither empty nor an export */
 function refuseForeignFolder(to: string): void {
   if (!existsSync(to)) {
     refuseNoParent(to, 'folder');

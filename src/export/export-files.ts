@@ -19,7 +19,6 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { SyncError, usageError } from '../core/errors.ts';
-import type { ExportedFile } from './manifest.ts';
 
 /** The operations with which an export changes a folder, and checks its files. */
 export type FileOperations = typeof NODE_FILES;
@@ -110,7 +109,7 @@ export function sizeOf(path: string): number | null {
 /** Whether a file still has the bytes that were written. */
 export async function isFileIntact(
   folder: string,
-  { path, bytes, sha256 }: Pick<ExportedFile, 'path' | 'bytes' | 'sha256'>,
+  { path, bytes, sha256 }: { readonly path: string; readonly bytes: number; readonly sha256: string },
   files: Pick<FileOperations, 'sha256'>,
 ): Promise<boolean> {
   const whole = join(folder, path);

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { usageError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { ColumnBounds } from './column-bounds.ts';
+import { readTextOf } from './export-files.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './formats.ts';
 import type { ColumnType } from './relation.ts';
 
@@ -105,8 +107,14 @@ export type MirrorRun = CheckedBy<typeof isMirrorRun>;
 /** The content of an export. Whoever reads only what it lists sees complete exports, each of one instant. */
 export type ExportManifest = CheckedBy<typeof isManifest>;
 
-/** @throws SyncError `usage` for a file that is not the manifest of an export of this version */
-export function parseManifest(text: string, path: string): ExportManifest {
+/**
+ * The manifest of the export in a folder; null before the first one.
+ * @throws SyncError `usage` for a file that is not the manifest of an export of this version
+ */
+export function readManifest(folder: string): ExportManifest | null {
+  const path = join(folder, MANIFEST_NAME);
+  const text = readTextOf(path);
+  if (text === null) return null;
   const parsed = parsedJson(text);
   if (!isJsonObject(parsed) || parsed['program'] !== PROGRAM || typeof parsed['layout'] !== 'number')
     throw usageError(`${path} is not the manifest of an export: name another folder with --to`);

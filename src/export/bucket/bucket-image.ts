@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { SyncError, usageError } from '../../core/errors.ts';
 import { logFilesToRead } from '../delta/delta-log.ts';
 import { type FileOperations, isSystemError, NODE_FILES, readTextOf } from '../export-files.ts';
-import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../manifest.ts';
+import { type ExportManifest, MANIFEST_NAME, readManifest } from '../manifest.ts';
 import { isLogPath, isOwnPath } from '../partition-path.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { tableFiles } from '../table-folders.ts';
@@ -51,7 +51,7 @@ export async function withImage<T>(
   } catch (error) {
     if (!(error instanceof SyncError) || path === null) throw error;
     // What is read from the image is an object for the user.
-    const message = error.message.replaceAll(`${path}/`, `${store.url}/`);
+    const message = error.message.replaceAll(join(path, '/'), `${store.url}/`);
     throw new SyncError(error.recovery, message, { cause: error });
   } finally {
     if (path !== null) rmSync(path, { recursive: true, force: true });
@@ -87,8 +87,7 @@ async function makeImage(
     await atOnce(concurrency, unread, read);
   };
   await readAll([MANIFEST_NAME, ETAGS_NAME, VIEWS_NAME]);
-  const text = readTextOf(join(path, MANIFEST_NAME));
-  const previous = text === null ? null : parseManifest(text, `${store.url}/${MANIFEST_NAME}`);
+  const previous = readManifest(path);
   // An export that was killed before its manifest has left files; the lock's file says whose they are.
   if (previous === null && objects.size > 0) writeFileSync(join(path, `${MANIFEST_NAME}.lock`), '');
   await readAll(
