@@ -1,14 +1,33 @@
 export type { AccountOptions } from './api/account-settings.ts';
-export * from './api/accounts.ts';
-export * from './api/alerts.ts';
-export * from './api/all-status.ts';
+export type {
+  AccountListReport,
+  AccountReport,
+  AccountTestReport,
+  AddAccountOptions,
+  ListedAccount,
+  NamedAccountOptions,
+  RemoveAccountOptions,
+  TestedEnvironment,
+} from './api/accounts.ts';
+export { addAccount, listAccounts, removeAccount, testAccount } from './api/accounts.ts';
+export type { AlertListReport, AlertTestReport, SnoozeOptions, SnoozeReport, TestAlertsOptions } from './api/alerts.ts';
+export { openAlerts, snoozeAlert, testAlerts } from './api/alerts.ts';
+export type { AccountEnvironmentStatus, AccountStatus, AllStatusReport, WorkerStatus } from './api/all-status.ts';
+export { statusOfAll } from './api/all-status.ts';
 export { type BackupOptions, backup } from './api/backup.ts';
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
 export { type CompactOptions, type CompactReport, compact } from './api/compact.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
-export * from './api/copy.ts';
-export * from './api/describe.ts';
-export * from './api/doctor.ts';
+export { type CopyOptions, copy, type FollowOptions, followMirror } from './api/copy.ts';
+export type {
+  ColumnDescription,
+  DescribeOptions,
+  MetricDescription,
+  MirrorDescription,
+  TableDescription,
+} from './api/describe.ts';
+export { describe } from './api/describe.ts';
+export { type CheckReport, type DoctorEvent, type DoctorOptions, type DoctorReport, doctor } from './api/doctor.ts';
 export { type ExportOptions, exportMirror } from './api/export.ts';
 export type { ExportEvent, ExportReport } from './api/export-mirror.ts';
 export { type MigrateOptions, type MigrateReport, migrate } from './api/migrate.ts';
