@@ -16,7 +16,7 @@ export type { AccountEnvironmentStatus, AccountStatus, AllStatusReport, WorkerSt
 export { statusOfAll } from './api/all-status.ts';
 export { type BackupOptions, backup } from './api/backup.ts';
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
-export { type CompactOptions, type CompactReport, compact } from './api/compact.ts';
+export { type CompactOptions, compact } from './api/compact.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
 export { type CopyOptions, copy, type FollowOptions, followMirror } from './api/copy.ts';
 export type {
@@ -51,6 +51,7 @@ export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
 export type { CopyEvent, CopyReport } from './destination/copy-mirror.ts';
 export type { SqlParameters, SqlValue } from './destination/mirror-store.ts';
 export type { BackupReport } from './destination/sqlite/backup.ts';
+export type { CompactReport } from './destination/sqlite/compact-file.ts';
 export type { ReadResult, StatementOptions } from './destination/sqlite/read-statement.ts';
 export { OptionError } from './settings/option-error.ts';
 export type {

@@ -5,7 +5,6 @@ import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
 
 export type CompactOptions = MirrorOptions & OptionsNamed<'allowNetworkFs'>;
-export type { CompactReport };
 
 /** Returns the space of removed rows; the caller waits, readers don't. @throws SyncError `locked` while a sync runs */
 export async function compact(options: CompactOptions = {}): Promise<CompactReport> {

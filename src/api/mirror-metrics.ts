@@ -3,7 +3,7 @@ import { cacheMeasurements } from '../metrics/cache-measurements.ts';
 import { type Measurements, SYNC_TIMES } from '../metrics/measurements.ts';
 import { addMirrorMetrics } from '../metrics/mirror-metrics.ts';
 import { mirrorHealth } from '../metrics/sync-ages.ts';
-import { readMirrorRows } from './measure-mirror.ts';
+import { readMirrorRows } from './read-mirror-rows.ts';
 import type { ServedMetrics } from './serve-metrics.ts';
 
 /** The metrics of the mirror at an address, which may not exist yet. `measure` reads what takes a while. */

@@ -4,7 +4,7 @@ import { checkOptions } from '../settings/check-options.ts';
 import { readChoice } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { CollectionsReport, OptionsNamed, ProgressOptions, ServiceOptions } from '../settings/options.ts';
-import { syncSettings, watchOf } from '../settings/sync-settings.ts';
+import { syncSettings } from '../settings/sync-settings.ts';
 import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { withRunThread } from './thread/in-thread.ts';
 import type { VerifyEvent } from './verify-mirror.ts';
@@ -23,7 +23,7 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
   refuseUnverified(run.streamNames, depth);
   if (repair) refuseNetworkFs(run);
   const settings = { ...run, replica, depth, repair, mayRecord: refusedFs(run) === null };
-  const report = await withRunThread((thread) => thread.run('verify', settings, watchOf(options)));
+  const report = await withRunThread((thread) => thread.run('verify', settings, options));
   return report as CollectionsReport;
 }
 

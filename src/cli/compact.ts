@@ -1,4 +1,5 @@
-import { type CompactReport, compact } from '../api/compact.ts';
+import { compact } from '../api/compact.ts';
+import type { CompactReport } from '../destination/sqlite/compact-file.ts';
 import { libraryOptions } from './library-options.ts';
 import { printingCommand } from './print.ts';
 import { sizeText } from './words.ts';

@@ -18,7 +18,7 @@ export function remoteName({ host, proxy }: RemoteHost): string {
 export function connectionFailure(
   code: string,
   remote: RemoteHost,
-  soughtHost: string | null = null,
+  soughtHost: string | null,
 ): { readonly text: string; readonly advice: string | null } {
   const { proxy } = remote;
   const isProxy = proxy !== null && soughtHost !== null && new URL(`http://${proxy}`).hostname === soughtHost;

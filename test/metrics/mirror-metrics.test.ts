@@ -6,10 +6,11 @@ import { assets, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { heldRemovals, mirror as mirrorTable, rejectedRows, syncCheckpoints, syncRuns } from '../../schema/sync.ts';
-import { measureMirror } from '../../src/api/measure-mirror.ts';
 import { mirrorMetrics } from '../../src/api/mirror-metrics.ts';
+import { readMirrorRows } from '../../src/api/read-mirror-rows.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { copy, sync } from '../../src/index.ts';
+import { MEASUREMENTS } from '../../src/metrics/measurements.ts';
 import { folder, mirrorFile } from '../cli/setup.ts';
 import { asset, insert, run, test_ } from '../server/fixture.ts';
 import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
@@ -59,7 +60,7 @@ function fill({ db }: MirrorFile): void {
 
 /** The samples but for ages and zeros. */
 async function samplesOf(db: string): Promise<string[]> {
-  const text = await mirrorMetrics(db, () => measureMirror(db)).text();
+  const text = await mirrorMetrics(db, () => readMirrorRows(db, MEASUREMENTS)).text();
   return text.split('\n').filter((line) => /^obsync/.test(line) && !/_age_| 0$/.test(line));
 }
 
@@ -103,7 +104,7 @@ describe('the metrics of a mirror', () => {
   });
 
   test('have a series for what was counted nowhere, so that an alert sees an increase', async () => {
-    const text = await mirrorMetrics(db, () => measureMirror(db)).text();
+    const text = await mirrorMetrics(db, () => readMirrorRows(db, MEASUREMENTS)).text();
     expect(text).toContain('obsync_held_removals{environment="e",stream="columns"} 0\n');
     expect(text).toContain('obsync_failing_tests{environment="e",status="ERROR"} 0\n');
     expect(text).not.toContain('gone');
@@ -133,7 +134,7 @@ test.each(['does not exist yet', 'has no tables yet'])(
       connection.pragma('journal_mode = WAL');
       connection.close();
     }
-    const { text, health } = mirrorMetrics(db, () => measureMirror(db));
+    const { text, health } = mirrorMetrics(db, () => readMirrorRows(db, MEASUREMENTS));
     expect(await text()).toMatch(/^obsync_mirror_age_seconds \+Inf$/m);
     expect(await samplesOf(db)).toEqual([]);
     expect(await health(null)).toEqual({ status: 'up', last_sync_age_seconds: null });

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import type { ClientConfig } from 'pg';
 import { usageError } from '../../core/errors.ts';
 import type { PostgresAddress } from '../../destination/postgres/address.ts';
-import { findPassword } from './password-file.ts';
+import { type DatabaseLogin, findPassword } from './password-file.ts';
 import { isUnencryptedRemote, libpqSslMode, tlsOptions } from './postgres-tls.ts';
 import { type ConnectionKeywords, VARIABLES } from './postgres-url.ts';
 import { readService } from './service-file.ts';
@@ -85,7 +85,7 @@ function optional(name: string, value: string | undefined): Readonly<Record<stri
 
 /** The login's password from the password file; called only if the server requires one. @throws SyncError `usage` */
 function passwordOfFile(
-  login: Parameters<typeof findPassword>[0],
+  login: DatabaseLogin,
   { passfile, env, display }: { passfile: string | undefined; env: NodeJS.ProcessEnv; display: string },
 ): string {
   const found = findPassword(login, passfile, env);

@@ -1,13 +1,8 @@
 import type { StateStatements } from '../../state/state-statements.ts';
 import type { Row } from '../core/stream.ts';
 import { noRows } from '../metrics/cache-measurements.ts';
-import { MEASUREMENTS, type Measurements, type RowsOf } from '../metrics/measurements.ts';
+import type { RowsOf } from '../metrics/measurements.ts';
 import { openStore } from './open-store.ts';
-
-/** Counting a million rows takes a while: for a thread that may wait. */
-export function measureMirror(db: string): Promise<Measurements> {
-  return readMirrorRows(db, MEASUREMENTS);
-}
 
 /** The rows of each statement, from one state of the mirror at an address; no rows if there is no mirror. */
 export async function readMirrorRows<Statements extends Readonly<Record<string, string>>>(
