@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { counted } from '../core/counted.ts';
 import { type SyncError, usageError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { type Principal, rootToken, type TokenHash } from '../server/access.ts';
+import { rootToken, type TokenHash } from '../server/access.ts';
 import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import type { ServerLog } from './server-logger.ts';
@@ -46,38 +46,25 @@ function warningsOfFile(path: string): string[] {
 
 /** Warns if a token is limited to something that the mirror does not contain: it may see nothing, or too little. */
 function warningsOfLimits(keys: readonly TokenHash[], mirror: MirrorFile): string[] {
-  const limits = LIMITS.map(({ what, named, unknownOf }) => {
-    const unknown = unknownOf(new Set(keys.flatMap(({ reader }) => named(reader))), mirror);
-    return { what, unknownTo: (reader: Principal) => named(reader).filter((each) => unknown.has(each)) };
-  });
-  return keys.flatMap(({ reader }) =>
-    limits.flatMap(({ what, unknownTo }) => warning(reader.name, what, unknownTo(reader))),
-  );
-}
-
-interface TokenLimit {
-  readonly what: string;
-  named(reader: Principal): readonly string[];
-  unknownOf(named: ReadonlySet<string>, mirror: MirrorFile): Set<string>;
-}
-
-const LIMITS: readonly TokenLimit[] = [
-  {
+  const readers = keys.map(({ reader }) => reader);
+  const envIds = readers.flatMap(({ environments }) => [...(environments ?? [])]);
+  const assetIds = readers.flatMap((reader) => reader.assetIds ?? []);
+  const paths = readers.flatMap((reader) => reader.paths ?? []);
+  const unknownEnvs = unknownIds(envIds, mirror, 'select id from environments where id in');
+  const unknownAssets = unknownIds(assetIds, mirror, SELECT_ASSETS_IN);
+  const unknownAtPaths = unknownPaths(paths, mirror);
+  return readers.flatMap((reader) => [
     // A token must name an environment by id, not by name.
-    what: 'environment with the id',
-    named: ({ environments }) => [...(environments ?? [])],
-    unknownOf: (ids, mirror) => unknownIds(ids, mirror, 'select id from environments where id in'),
-  },
-  {
-    what: 'asset with the id',
-    named: ({ assetIds }) => assetIds ?? [],
-    unknownOf: (ids, mirror) =>
-      unknownIds(ids, mirror, 'select a.id from environments e join assets a on a.env_id = e.id and a.id in'),
-  },
-  { what: 'asset at the path', named: ({ paths }) => paths ?? [], unknownOf: unknownPaths },
-];
+    ...warning(reader.name, 'environment with the id', reader.environments, unknownEnvs),
+    ...warning(reader.name, 'asset with the id', reader.assetIds, unknownAssets),
+    ...warning(reader.name, 'asset at the path', reader.paths, unknownAtPaths),
+  ]);
+}
 
-function warning(name: string, what: string, [first, ...others]: readonly string[]): string[] {
+const SELECT_ASSETS_IN = 'select a.id from environments e join assets a on a.env_id = e.id and a.id in';
+
+function warning(name: string, what: string, named: Iterable<string> | null, unknown: ReadonlySet<string>): string[] {
+  const [first, ...others] = [...(named ?? [])].filter((each) => unknown.has(each));
   const more = others.length === 0 ? '' : `, nor ${others.length} more that the token names`;
   return first === undefined ? [] : [`token ${name}: the mirror has no ${what} ${first}${more}`];
 }
@@ -85,22 +72,22 @@ function warning(name: string, what: string, [first, ...others]: readonly string
 const trimmed = (path: string): string => path.replace(/\/+$/, '');
 
 /** `selectIn` selects the ids that are in the list after it. */
-function unknownIds(ids: ReadonlySet<string>, { connection }: MirrorFile, selectIn: string): Set<string> {
+function unknownIds(ids: readonly string[], { connection }: MirrorFile, selectIn: string): Set<string> {
   const statement = connection.prepare(`${selectIn} (select value from json_each(?))`).pluck();
-  const known = new Set(statement.all(JSON.stringify([...ids])));
-  return new Set([...ids].filter((id) => !known.has(id)));
+  const known = new Set(statement.all(JSON.stringify(ids)));
+  return new Set(ids.filter((id) => !known.has(id)));
 }
 
 /** Reads the paths of all assets until every path is found: no index finds the assets nested under a path. */
-function unknownPaths(paths: ReadonlySet<string>, { connection }: MirrorFile): Set<string> {
-  const unknown = new Set([...paths].map(trimmed));
+function unknownPaths(paths: readonly string[], { connection }: MirrorFile): Set<string> {
+  const unknown = new Set(paths.map(trimmed));
   if (unknown.size === 0) return unknown;
   const rows = connection.prepare('select path from assets where path is not null').pluck().iterate();
   for (const path of rows as IterableIterator<string>) {
     for (const ancestor of withAncestors(path)) unknown.delete(ancestor);
     if (unknown.size === 0) break;
   }
-  return new Set([...paths].filter((path) => unknown.has(trimmed(path))));
+  return new Set(paths.filter((path) => unknown.has(trimmed(path))));
 }
 
 const withAncestors = (path: string): string[] => path.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'));
