@@ -1,6 +1,6 @@
-import { errorCode, SyncError } from '../core/errors.ts';
+import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/quota/retry-delay.ts';
-import { connectionFailure, isRefusedByProxy, type RemoteHost, remoteName } from './connection-failure.ts';
+import { connectionFailure, type RemoteHost, remoteName } from './connection-failure.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
 import { maskToken } from './mask-token.ts';
@@ -120,15 +120,8 @@ function transportFailure({ kind, cause }: TransportError, remote: RemoteHost): 
   if (kind === 'time-out')
     return { ...broken(`no complete answer from ${remoteName(remote)} in time`, cause), kind: 'slow' };
   if (kind === 'encoding') return broken('a body that cannot be decompressed', cause);
-  if (isRefusedByProxy(errorCode(cause), remote) && cause instanceof Error)
-    return broken(`the proxy ${remote.proxy} did not connect to ${remote.host}: ${cause.message}`, cause);
-  const { text, advice } = connectionFailure(errorCode(cause), remote, soughtHost(cause));
+  const { text, advice } = connectionFailure(cause, remote);
   return { ...broken(text, cause), setupAdvice: advice };
-}
-
-/** The host whose address could not be looked up; null for other errors. */
-function soughtHost(cause: unknown): string | null {
-  return cause instanceof Error && 'hostname' in cause && typeof cause.hostname === 'string' ? cause.hostname : null;
 }
 
 function broken(text: string, cause: unknown): RetriableFailure {
@@ -138,7 +131,7 @@ function broken(text: string, cause: unknown): RetriableFailure {
 function tokenRefused(answer: HttpAnswer, description: RequestDescription): SyncError {
   const from = description.tokenFrom === undefined ? '' : ` in ${description.tokenFrom}`;
   const advice = `The token${from} is refused: give a valid one.`;
-  return sentence('token', answered(answer, description), { ...description, advice: null }, advice);
+  return sentence('token', answered(answer, description), description.path, advice);
 }
 
 /** A page of half as many rows may be small enough (R24, R27). */
@@ -153,7 +146,7 @@ function redirected(answer: HttpAnswer, description: RequestDescription): SyncEr
   Object.assign(url, { username: '', password: '', search: '', hash: '' });
   const target = quote(url.origin === RELATIVE ? url.pathname : url.href, description);
   const what = `${description.host} ${answered(answer, description)}, a redirect to ${target}, which is not followed`;
-  return sentence('stream', what, { ...description, advice: null }, NOT_THE_API);
+  return sentence('stream', what, description.path, NOT_THE_API);
 }
 
 const RELATIVE = 'http://relative.invalid';
@@ -164,27 +157,20 @@ const TOO_LONG = new Set([414, 431]);
 function rejected(answer: HttpAnswer, description: RequestDescription): SyncError {
   const code = errorOf(answer)?.code ?? null;
   const what = answered(answer, description);
-  if (answer.status === 400 && code === 'invalid_cursor') {
-    return sentence('restart-read', what, description, 'The read has to start again at its first page.');
-  }
-  if (TOO_LONG.has(answer.status)) return sentence('halve-page', what, description, 'The next request has fewer ids.');
-  if (answer.status === 403) {
-    const advice = 'The token may lack access to the environment or the view scope.';
-    return sentence('forbidden', what, { ...description, advice: null }, advice);
-  }
-  if (answer.status === 404 && code !== null)
-    return sentence('not-live', what, description, 'It is not live or does not exist.');
-  if (answer.status === 404) return sentence('stream', what, description, 'Check the base URL.');
-  return sentence('restart-round', what, description, 'Another try would not help. Report this if it happens again.');
+  const { path, advice } = description;
+  if (answer.status === 403)
+    return sentence('forbidden', what, path, 'The token may lack access to the environment or the view scope.');
+  const failed = (recovery: SyncError['recovery'], usual: string) => sentence(recovery, what, path, advice ?? usual);
+  if (answer.status === 400 && code === 'invalid_cursor')
+    return failed('restart-read', 'The read has to start again at its first page.');
+  if (TOO_LONG.has(answer.status)) return failed('halve-page', 'The next request has fewer ids.');
+  if (answer.status === 404 && code !== null) return failed('not-live', 'It is not live or does not exist.');
+  if (answer.status === 404) return failed('stream', 'Check the base URL.');
+  return failed('restart-round', 'Another try would not help. Report this if it happens again.');
 }
 
-function sentence(
-  recovery: SyncError['recovery'],
-  what: string,
-  description: RequestDescription,
-  advice: string,
-): SyncError {
-  return new SyncError(recovery, `GET ${description.path}: ${what}. ${description.advice ?? advice}`);
+function sentence(recovery: SyncError['recovery'], what: string, path: string, advice: string): SyncError {
+  return new SyncError(recovery, `GET ${path}: ${what}. ${advice}`);
 }
 
 /** `answered 403 permission_denied ("needs the tests view scope")` */

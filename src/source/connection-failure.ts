@@ -1,3 +1,5 @@
+import { errorCode, errorMessage } from '../core/errors.ts';
+
 /** The other end of a connection, as messages name it. */
 export interface RemoteHost {
   /** The service's host and port. */
@@ -11,17 +13,19 @@ export function remoteName({ host, proxy }: RemoteHost): string {
   return proxy === null ? host : `${host} (proxy: ${proxy})`;
 }
 
-/**
- * Explains a failed connection by the code of Node or undici; an empty one is unknown. `soughtHost` is the host whose
- * address was looked up: that of the service or of the proxy. The advice is null if another try may help.
- */
+/** Explains a failed connection by the code of Node or undici. The advice is null if another try may help. */
 export function connectionFailure(
-  code: string,
+  cause: unknown,
   remote: RemoteHost,
-  soughtHost: string | null,
 ): { readonly text: string; readonly advice: string | null } {
-  const { proxy } = remote;
-  const isProxy = proxy !== null && soughtHost !== null && new URL(`http://${proxy}`).hostname === soughtHost;
+  const { host, proxy } = remote;
+  const code = errorCode(cause);
+  // The proxy was reached but did not connect. Its status is only in undici's message.
+  if (proxy !== null && REFUSED_BY_PROXY.has(code))
+    return { text: `the proxy ${proxy} did not connect to ${host}: ${errorMessage(cause)}`, advice: null };
+  // A failed look-up names the host that was looked up: the service or the proxy.
+  const sought = cause instanceof Error && 'hostname' in cause ? cause.hostname : null;
+  const isProxy = proxy !== null && new URL(`http://${proxy}`).hostname === sought;
   const [what, advice] = explanation(code, isProxy ? proxy : null) ?? ['the connection to HOST failed', null];
   const text = what.replace('HOST', remoteName(remote));
   return { text: code === '' ? text : `${text} (${code})`, advice };
@@ -60,8 +64,3 @@ const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_
 
 /** undici's codes for a proxy that answers CONNECT, or a request over http, with something else than success. */
 const REFUSED_BY_PROXY = new Set(['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']);
-
-/** Whether the proxy was reached but did not connect. Its status is only in undici's message. */
-export function isRefusedByProxy(code: string, { proxy }: RemoteHost): boolean {
-  return proxy !== null && REFUSED_BY_PROXY.has(code);
-}

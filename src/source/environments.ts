@@ -10,10 +10,7 @@ import { endpointPath } from './target.ts';
 const PATH = ['environments'];
 const ADVICE = 'Check the base URL.';
 
-/**
- * Fetches all environments, which come as an array or in pages (R8).
- * @throws SyncError that ends the run
- */
+/** Fetches all environments, which come as an array or in pages (R8). @throws SyncError that ends the run */
 export async function fetchEnvironments(connection: SourceConnection): Promise<readonly unknown[]> {
   try {
     const items = await readAll(connection);
