@@ -4,20 +4,14 @@ import type { RunSummary, StreamSummary } from '../sync/summary.ts';
 import { type FittingColumn, renderFitting } from './rows-view.ts';
 import { modeText } from './words.ts';
 
-interface SummaryStyle {
-  /** The width of the terminal in columns; null if the output is not a terminal. */
-  readonly width: number | null;
-  /** Also shows unchanged streams. */
-  readonly verbose: boolean;
-}
-
-export function renderSummary(summary: RunSummary, style: SummaryStyle): string {
+/** With `verbose`, it also shows unchanged streams. */
+export function renderSummary(summary: RunSummary, width: number | null, verbose = false): string {
   const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
-  const busy = environments.filter((streams) => style.verbose || streams.some(hasWork));
+  const busy = environments.filter((streams) => verbose || streams.some(hasWork));
   const idle = environments.length - busy.length;
   const others = busy.length === 0 ? '' : 'other ';
   return [
-    ...busy.flatMap((streams) => [...environmentLines(streams, style), '']),
+    ...busy.flatMap((streams) => [...environmentLines(streams, width, verbose), '']),
     ...(idle === 0 ? [] : [`nothing changed in ${counted(idle, `${others}environment`)}`]),
     ...problems(summary),
     outcome(summary),
@@ -39,7 +33,7 @@ function hasWork(stream: StreamSummary): boolean {
   return status === 'stopped' ? mode !== 'none' && pages > 0 : status !== 'done';
 }
 
-function environmentLines(streams: readonly StreamSummary[], { width, verbose }: SummaryStyle): string[] {
+function environmentLines(streams: readonly StreamSummary[], width: number | null, verbose: boolean): string[] {
   const [{ environment, env_id }] = streams as readonly [StreamSummary];
   const shown = verbose ? streams : streams.filter(hasWork);
   const idle = streams.length - shown.length;

@@ -12,7 +12,7 @@ export const syncCommand = untilSignal(LONG_WRITE, async (args, io, { signal, re
   const options = { ...serviceOptions(args, io), signal };
   const summary = await closeAfter(await watchRun(io, args), ({ onProgress }) => sync({ ...options, onProgress }));
   const verbose = args['verbose'] === true;
-  const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
+  const render = (shown: RunSummary, width: number | null) => renderSummary(shown, width, verbose);
   if (args['json'] === true || (summary.run !== null && hasSummaryTable(summary)))
     printReport(summary, args, io, render, summary.status === 'done' && problems(summary).length === 0);
   if (summary.error !== null) await printFailure(summary.error, args, io);

@@ -45,7 +45,7 @@ const lines = (text: string): string[] => text.split('\n');
 describe('the summary of a sync', () => {
   test('it warns if the server times of the responses are more than an hour apart (R1)', () => {
     const text = (clock_spread_seconds: number) =>
-      renderSummary(summaryOf([streamOf('e1', 'assets')], { clock_spread_seconds }), { width: null, verbose: false });
+      renderSummary(summaryOf([streamOf('e1', 'assets')], { clock_spread_seconds }), null);
     expect(text(3600)).not.toContain('apart');
     expect(text(172_800)).toContain('the Date headers of the responses are up to 48 hours apart');
   });
@@ -56,7 +56,7 @@ describe('the summary of a sync', () => {
       const streams = ['e1', 'e2'].flatMap((env) =>
         USUAL_STREAMS.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
       );
-      const text = renderSummary(summaryOf(streams), { width, verbose: false });
+      const text = renderSummary(summaryOf(streams), width);
       expect(text.match(/┌/g)).toHaveLength(2);
       expect(Math.max(...lines(text).map((line) => line.length))).toBeLessThanOrEqual(width);
       expect(text).not.toContain('…');
@@ -73,7 +73,7 @@ describe('the summary of a sync', () => {
   test('it omits unchanged streams, columns of zeros, and reasons that only repeat the mode', () => {
     const streams = USUAL_STREAMS.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
     const summary = summaryOf([...streams, ...USUAL_STREAMS.map((name) => streamOf('e2', name))]);
-    const text = renderSummary(summary, { width: null, verbose: false });
+    const text = renderSummary(summary, null);
     expect(lines(text)[2]).toMatch(/^│ stream +│ mode │ written │ requests │ seconds │$/);
     expect(lines(text)[4]).toMatch(/^│ columns │ feed │ +5 │ +2 │ +0\.3 │$/);
     expect(lines(text).slice(6)).toEqual([
@@ -83,13 +83,13 @@ describe('the summary of a sync', () => {
       'run 7 is done: 5 rows written, 0 deleted, 20 requests',
       '',
     ]);
-    const all = renderSummary(summary, { width: null, verbose: true });
+    const all = renderSummary(summary, null, true);
     expect(all.match(/│ assets /g)).toHaveLength(2);
   });
 
   test('it shows an unfinished stream with its status and error', () => {
     const streams = [streamOf('e1', 'assets'), streamOf('e1', 'tests', { status: 'failed', error: 'answered 500' })];
-    const text = renderSummary(summaryOf(streams, { status: 'problems' }), { width: 80, verbose: false });
+    const text = renderSummary(summaryOf(streams, { status: 'problems' }), 80);
     expect(text).toMatch(/│ tests +│ feed │ failed │/);
     expect(text).toContain('Env e1, tests: answered 500\nrun 7 ended with problems: ');
   });
@@ -100,7 +100,7 @@ describe('the summary of a sync', () => {
     const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];
     const summary = summaryOf(begun, { status: 'stopped', error: 'Stopped at 5 requests (--max-requests)' });
     expect(hasSummaryTable(summary)).toBe(true);
-    const text = renderSummary(summary, { width: 80, verbose: false });
+    const text = renderSummary(summary, 80);
     expect(text.match(/^│/gm)).toHaveLength(2);
     expect(text).toContain('run 7 stopped: 5 rows written');
   });
