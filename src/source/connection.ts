@@ -32,27 +32,50 @@ export interface HttpSourceOptions extends RateLimiterOptions, NetworkOptions {
   readonly signal: AbortSignal;
 }
 
-export interface SourceConnection {
+/** The connections to the service of one account, and what its responses have shown so far. */
+export class SourceConnection {
   readonly options: HttpSourceOptions;
   readonly http: HttpConnection;
-  readonly health: ServiceHealth;
+  readonly health = new ServiceHealth();
   readonly limiter: RateLimiter;
   /** The path of the base URL, before `/public/beta`. */
   readonly prefix: string;
   /** Aborts the requests in flight, and connections that are still being made. */
-  readonly inFlightAbort: AbortController;
-  readonly closed: AbortController;
-  times: ServerTimes;
+  readonly inFlightAbort = new AbortController();
+  readonly closed = new AbortController();
+  times: ServerTimes = NO_TIMES;
   /** When the first response with a `Date` arrived, by the local monotonic clock; null before. */
-  firstReadingMs: number | null;
+  firstReadingMs: number | null = null;
   /** The last `RateLimit-Limit` received. */
-  limit: number | null;
+  limit: number | null = null;
   /** The greatest `RateLimit-Reset` so far. */
-  windowSeconds: number;
+  windowSeconds = 0;
   /** The ids of the listed environments. */
-  environments: readonly string[];
+  environments: readonly string[] = [];
   /** The number of probes so far; each one requests another list. */
-  probes: number;
+  probes = 0;
+
+  constructor(options: HttpSourceOptions) {
+    if (!TOKEN_PATTERN.test(options.token))
+      throw usageError('The token is empty or contains characters that a token cannot have, such as spaces.');
+    const { origin, pathname } = new URL(options.baseUrl);
+    this.options = options;
+    this.http = {
+      dispatcher: openDispatcher(options, this.inFlightAbort.signal),
+      origin,
+      headers: {
+        authorization: `Bearer ${options.token}`,
+        accept: 'application/json',
+        'accept-encoding': 'gzip',
+        'user-agent': options.userAgent,
+      },
+      timeoutMs: options.timeoutMs,
+      nowMs: () => options.clock.nowMs(),
+      heavyTurns: new PQueue({ concurrency: 1 }),
+    };
+    this.limiter = new RateLimiter(options, this.health);
+    this.prefix = pathname.replace(/\/+$/, '');
+  }
 }
 
 /** A resource to fetch, and how to decode it. */
@@ -67,42 +90,6 @@ export interface FetchRequest<T> {
   readonly failedTries: number;
   /** Whether it begins a run, so an answer that shows a wrong address or network isn't worth another try. */
   readonly beginsRun?: boolean;
-}
-
-export function connect(options: HttpSourceOptions): SourceConnection {
-  if (!TOKEN_PATTERN.test(options.token)) {
-    throw usageError('The token is empty or contains characters that a token cannot have, such as spaces.');
-  }
-  const { origin, pathname } = new URL(options.baseUrl);
-  const health = new ServiceHealth();
-  const inFlightAbort = new AbortController();
-  return {
-    options,
-    http: {
-      dispatcher: openDispatcher(options, inFlightAbort.signal),
-      origin,
-      headers: {
-        authorization: `Bearer ${options.token}`,
-        accept: 'application/json',
-        'accept-encoding': 'gzip',
-        'user-agent': options.userAgent,
-      },
-      timeoutMs: options.timeoutMs,
-      nowMs: () => options.clock.nowMs(),
-      heavyTurns: new PQueue({ concurrency: 1 }),
-    },
-    health,
-    limiter: new RateLimiter(options, health),
-    prefix: pathname.replace(/\/+$/, ''),
-    inFlightAbort,
-    closed: new AbortController(),
-    times: NO_TIMES,
-    firstReadingMs: null,
-    limit: null,
-    windowSeconds: 0,
-    environments: [],
-    probes: 0,
-  };
 }
 
 export function describeRequest(

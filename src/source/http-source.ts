@@ -1,11 +1,10 @@
 import { SyncError } from '../core/errors.ts';
 import type { Source } from '../core/ports/source.ts';
 import type { AccountQuota } from '../core/quota/quota.ts';
-import { connect, fetchRequestOf, type HttpSourceOptions, type SourceConnection } from './connection.ts';
+import { fetchRequestOf, type HttpSourceOptions, SourceConnection } from './connection.ts';
 import { decodeEnvelope, decodeMatchedCount } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
-import { quotaNowMs } from './quota-client.ts';
 
 /** How long a request in flight may continue after a signal. The whole stop may take five seconds (R27). */
 const GRACE_MS = 3000;
@@ -15,7 +14,7 @@ const GRACE_MS = 3000;
  * @throws SyncError `usage` for a token that a header cannot carry
  */
 export function createHttpSource(options: HttpSourceOptions): Source {
-  const connection = connect(options);
+  const connection = new SourceConnection(options);
   const { limiter } = connection;
   const onSignal = () => {
     limiter.stop(new SyncError('signal', 'Stopped by a signal: the next run carries on.'));
@@ -58,6 +57,6 @@ export function createHttpSource(options: HttpSourceOptions): Source {
 function quotaOf({ limiter: { quota }, limit, windowSeconds }: SourceConnection): AccountQuota | null {
   const { remaining, resetAtMs } = quota.window;
   if (remaining === null) return null;
-  const resetSeconds = Math.max(0, Math.ceil((resetAtMs - quotaNowMs(quota)) / 1000));
+  const resetSeconds = Math.max(0, Math.ceil((resetAtMs - quota.nowMs()) / 1000));
   return { limit, remaining, resetSeconds, windowSeconds };
 }

@@ -5,15 +5,7 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { NotedRequest, QuotaPermit } from '../core/quota/quota-state.ts';
 import { type Pause, waitsTooLong } from '../core/quota/rate-window.ts';
 import { memoryKeeper } from './memory-keeper.ts';
-import {
-  openQuotaClient,
-  type QuotaClient,
-  quotaNowMs,
-  requestPermit,
-  returnPermit,
-  settleRequest,
-  windowOf,
-} from './quota-client.ts';
+import { QuotaClient } from './quota-client.ts';
 import type { RequestOutcome } from './send.ts';
 import type { ServiceHealth } from './service-health.ts';
 
@@ -89,7 +81,7 @@ export class RateLimiter {
     const nowMs = () => clock.nowMs();
     this.#options = options;
     this.#health = health;
-    this.quota = openQuotaClient(options.quotaKeeper ?? memoryKeeper(nowMs), { nowMs, maxWaitMs, timeoutMs });
+    this.quota = new QuotaClient(options.quotaKeeper ?? memoryKeeper(nowMs), { nowMs, maxWaitMs, timeoutMs });
     this.#stopIfSpent();
   }
 
@@ -137,7 +129,7 @@ export class RateLimiter {
     await Promise.allSettled(this.#inFlight);
     await this.#dispatching;
     await Promise.all(this.#reports);
-    await this.quota.keeper.close();
+    await this.quota.close();
   }
 
   async #sendCounted<V>({ send, judge }: LimitedRequest<V>): Promise<V> {
@@ -150,7 +142,7 @@ export class RateLimiter {
     this.#inFlight.add(sending);
     const outcome = await sending;
     this.#inFlight.delete(sending);
-    this.#report(settleRequest(this.quota, permit, outcome));
+    this.#report(this.quota.settleRequest(permit, outcome));
     if (hasPassed(outcome)) this.lastPassMs = Math.max(sentMs, this.lastPassMs ?? sentMs);
     this.#resizeQueue();
     return judge(outcome);
@@ -187,7 +179,7 @@ export class RateLimiter {
     if (this.stopped !== null || this.#queue.size === 0) return this.#returnUnused();
     if (this.#permits.length > 0 || this.#inFlight.size >= this.#options.concurrency) return false;
     this.#wake = new AbortController();
-    const permit = await requestPermit(this.quota);
+    const permit = await this.quota.requestPermit();
     if (permit.kind === 'full') return this.#waitForOthers(permit);
     this.#crowded = null;
     if (permit.kind === 'wait') return this.#waitForQuota(permit);
@@ -197,7 +189,7 @@ export class RateLimiter {
   }
 
   #returnUnused(): false {
-    for (const request of this.#permits.splice(0)) this.#report(returnPermit(this.quota, request));
+    for (const request of this.#permits.splice(0)) this.#report(this.quota.returnPermit(request));
     this.#resizeQueue();
     return false;
   }
@@ -205,7 +197,7 @@ export class RateLimiter {
   async #waitForQuota({ delayMs, reason }: { delayMs: number; reason: Pause['reason'] }): Promise<boolean> {
     const { clock, maxWaitMs } = this.#options;
     if (this.stopped !== null) return true;
-    if (waitsTooLong(windowOf(this.quota), quotaNowMs(this.quota), maxWaitMs)) {
+    if (waitsTooLong(this.quota.ownWindow(), this.quota.nowMs(), maxWaitMs)) {
       this.stop(quotaUsedUp(delayMs, clock.utcMs()));
       return true;
     }
@@ -221,7 +213,7 @@ export class RateLimiter {
     if (others === 0 || this.stopped !== null) return false;
     const { clock, maxWaitMs, random, sleep, onEvent } = this.#options;
     this.#crowded ??= { sinceMs: clock.nowMs(), checks: 0 };
-    const leftMs = Math.max(0, untilMs - quotaNowMs(this.quota));
+    const leftMs = Math.max(0, untilMs - this.quota.nowMs());
     if (clock.nowMs() - this.#crowded.sinceMs > maxWaitMs) {
       this.stop(quotaUsedUp(leftMs, clock.utcMs()));
       return false;
