@@ -92,24 +92,16 @@ export interface FetchRequest<T> {
   readonly beginsRun?: boolean;
 }
 
-export function describeRequest(
-  { options: { baseUrl, proxies = NO_PROXIES, token, tokenFrom } }: SourceConnection,
-  path: readonly string[],
-  advice: string | null = null,
-): RequestDescription {
-  const { host } = new URL(baseUrl);
-  return { path: endpointPath(path), host, proxy: proxyHostOf(baseUrl, proxies), secret: token, tokenFrom, advice };
-}
-
 /** The request for one page, without what only some requests have. */
 export function fetchRequestOf<T>(
-  connection: SourceConnection,
+  { options: { baseUrl, proxies = NO_PROXIES, token: secret, tokenFrom } }: SourceConnection,
   page: PageRequest,
   decode: BodyDecoder<T>,
   advice: string | null = null,
 ): FetchRequest<T> {
   const { path, failedTries = 0 } = page;
-  const description = describeRequest(connection, path, advice);
+  const remote = { host: new URL(baseUrl).host, proxy: proxyHostOf(baseUrl, proxies) };
+  const description = { path: endpointPath(path), ...remote, secret, tokenFrom, advice };
   return { path, target: pageTarget(page), description, decode, failedTries };
 }
 

@@ -88,7 +88,7 @@ function judgeProbe(
   probe: FetchRequest<unknown>,
   outcome: RequestOutcome,
 ): Classification<never> | null {
-  const failure = failureOfProbe(connection, outcome);
+  const failure = failureOfProbe(connection, probe, outcome);
   if (failure === null) return null;
   connection.health.noteFailure(probe.path);
   // Not `slow`: the failed probe says nothing about the page itself, so halving it would not help.

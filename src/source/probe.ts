@@ -2,15 +2,19 @@ import { isOver } from '../core/quota/outage.ts';
 import { probeRequest } from '../core/quota/probe-request.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import { classify, type RetriableFailure, serviceAway } from './classify.ts';
-import { describeRequest, type FetchRequest, fetchRequestOf, type SourceConnection, sendOnce } from './connection.ts';
+import { type FetchRequest, fetchRequestOf, type SourceConnection, sendOnce } from './connection.ts';
 import { decodeEnvelope } from './envelope.ts';
 import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 
 /** Why a probe failed; null if it was answered, or refused (429), which says nothing about the service. */
-export function failureOfProbe(connection: SourceConnection, outcome: RequestOutcome): RetriableFailure | null {
-  const verdict = classify(outcome, describeRequest(connection, []), decodeEnvelope);
-  if (verdict.kind === 'done' || verdict.kind === 'failed') connection.health.noteAnswer();
+export function failureOfProbe(
+  { health }: SourceConnection,
+  { description, decode }: FetchRequest<unknown>,
+  outcome: RequestOutcome,
+): RetriableFailure | null {
+  const verdict = classify(outcome, description, decode);
+  if (verdict.kind === 'done' || verdict.kind === 'failed') health.noteAnswer();
   return verdict.kind === 'retry' ? verdict.failure : null;
 }
 
@@ -42,7 +46,7 @@ async function probeUntilBack(connection: SourceConnection, path: readonly strin
     if (health.recovery !== recovery) return;
     const probe = probeTarget(connection, path);
     const send = () => sendOnce(connection, probe);
-    const judge = (outcome: RequestOutcome) => failureOfProbe(connection, outcome);
+    const judge = (outcome: RequestOutcome) => failureOfProbe(connection, probe, outcome);
     const failure = await limiter.send({ send, judge }, PRIORITY.probe);
     if (failure === null) {
       if (health.recovery !== recovery) return;
