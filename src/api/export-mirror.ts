@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MirrorLock } from '../../state/lock.ts';
-import { translateErrors, usageError } from '../core/errors.ts';
+import Database from 'better-sqlite3';
+import { lockPath, type MirrorLock, takeLock } from '../../state/lock.ts';
+import { SyncError, translateErrors, usageError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -12,14 +13,20 @@ import type { ObjectStore } from '../export/bucket/object-store.ts';
 import { upload } from '../export/bucket/upload.ts';
 import { sumOfFiles } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
-import { type FileOperations, folderError, NODE_FILES, refuseNoParent } from '../export/export-files.ts';
+import {
+  type FileOperations,
+  folderError,
+  fullDisk,
+  isDiskFull,
+  NODE_FILES,
+  refuseNoParent,
+} from '../export/export-files.ts';
 import { ExportFolder } from '../export/export-folder.ts';
 import type { ExportScope } from '../export/export-work.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportedFile, MANIFEST_NAME, readManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import type { WorkWatch } from '../settings/sync-settings.ts';
-import { lockFolder } from './lock-export-folder.ts';
 import { openStore } from './open-store.ts';
 import { readMirror } from './read-mirror.ts';
 
@@ -169,6 +176,37 @@ function refuseForeignFolder(to: string): void {
   if (names.length === 0 || names.includes(`${MANIFEST_NAME}.lock`)) return;
   if (names.includes(MANIFEST_NAME) && readManifest(to) !== null) return;
   throw usageError(`${to} contains files that are not an export: name an empty folder with --to`);
+}
+
+/** Takes the lock of an export folder, next to its manifest. @throws SyncError `locked`; `run` if full; `usage` */
+function lockFolder(to: string, manifest: string, files: FileOperations): MirrorLock {
+  try {
+    return takeLock(manifest, { isReplaced: true });
+  } catch (error) {
+    throw error instanceof SyncError ? lockError(to, manifest, error, files) : error;
+  }
+}
+
+export function lockError(to: string, manifest: string, cause: SyncError, files: FileOperations): SyncError {
+  if (cause.recovery === 'locked')
+    return new SyncError('locked', `another export is writing to ${to}: wait for it to end, or stop it`, { cause });
+  if (isFullAt(manifest, cause.cause, files)) return new SyncError('run', fullDisk(to), { cause });
+  const message = `${to} cannot be written: check its permissions, or name another folder with --to`;
+  return new SyncError(cause.recovery, message, { cause });
+}
+
+/** SQLite does not say why it cannot open a file, so this tries to create one in the folder. */
+function isFullAt(manifest: string, cause: unknown, files: FileOperations): boolean {
+  if (!(cause instanceof Database.SqliteError)) return false;
+  if (cause.code === 'SQLITE_FULL') return true;
+  const beside = `${lockPath(manifest)}.tmp`;
+  try {
+    files.close(files.create(beside));
+    files.remove(beside);
+    return false;
+  } catch (error) {
+    return isDiskFull(error);
+  }
 }
 
 function reportOf(

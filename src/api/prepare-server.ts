@@ -1,7 +1,7 @@
 import { usageError } from '../core/errors.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
+import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
 import { parseRateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -56,7 +56,7 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
       server,
       reloadTokens: tokens.reload,
       /** Warnings of settings that are valid but probably a mistake. */
-      warnings: () => warningsOf(settings, mirror),
+      warnings: () => warningsOf(settings.token, weights, mirror),
     };
   } catch (error) {
     await close();
@@ -66,7 +66,7 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
 
 const SILENT: ServerLog = { info() {}, warn() {}, error() {} };
 
-function warningsOf({ token, weights }: ReturnType<typeof apiSettings>, { connection }: MirrorFile): string[] {
+function warningsOf(token: string | null, weights: DimensionWeights, { connection }: MirrorFile): string[] {
   const warnings: string[] = [];
   if (token !== null && token.length < LEAST_TOKEN_CHARACTERS)
     warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use a token made by `openssl rand -hex 32`');

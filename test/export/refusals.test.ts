@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { lockError } from '../../src/api/lock-export-folder.ts';
+import { lockError } from '../../src/api/export-mirror.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { NODE_FILES } from '../../src/export/export-files.ts';
