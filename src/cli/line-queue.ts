@@ -8,7 +8,6 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 /** How long `end` waits for a reader. */
 const PATIENCE_MS = 500;
 
-/** A destination of lines that never blocks. */
 interface LineQueue {
   write(line: string): void;
   /** Resolves when all lines are written, or when the reader was too slow. */

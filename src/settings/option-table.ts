@@ -205,7 +205,6 @@ export const OPTIONS = {
   maxFailing: number(undefined, { min: 0 }, 'exit 1 if more tests fail than this number; the report is written anyway'),
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 
-/** The options that only commands have. */
 export const COMMAND_OPTIONS = {
   logLevel: text(
     'how much is logged; warn: only problems, like --quiet on commands that have it; debug: also every request and the ' +

@@ -42,7 +42,6 @@ export function syncSettings(options: SyncOptions) {
     environments: options.env ?? [],
     /** If empty, all streams that are not optional. */
     streamNames: (options.stream ?? []).map((name) => readChoice('stream', name, OPTIONS.stream.choices)),
-    /** Also the history of test executions. */
     history: options.history ?? OPTIONS.history.default,
     full: options.full ?? OPTIONS.full.default,
     fullEveryDays: readFullEvery(options.fullEvery),

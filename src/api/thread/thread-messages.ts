@@ -22,7 +22,6 @@ export interface ThreadJobs {
   measure(db: string): Promise<Measurements>;
 }
 
-/** The address of a mirror, and the file of its replica. */
 export type FollowSettings = FollowedFile & { readonly db: string };
 
 export type ThreadJob = {
