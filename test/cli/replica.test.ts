@@ -186,6 +186,15 @@ test('exports through a replica that was refreshed have the same bytes as one of
   expect(dataOf(join(cwd, 'of-replica'))).toEqual(dataOf(join(cwd, 'of-copy')));
 });
 
+test('verify --against compares an export through the replica that --replica names', async () => {
+  const cwd = folder();
+  const env = { OBSYNC_DB: schema.url };
+  expect(await obsync(['export', '--to', 'out'], { cwd, env })).toMatchObject({ code: 0 });
+  const compared = await obsync(['verify', '--against', 'out', '--replica', 'own.db'], { cwd, env });
+  expect(compared).toMatchObject({ code: 0, stdout: expect.stringContaining('The export equals the mirror.') });
+  expect(existsSync(join(cwd, 'own.db'))).toBe(true);
+});
+
 /** The files of an export with their texts. */
 function dataOf(to: string): Record<string, string> {
   const files = readdirSync(to, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.csv'));
