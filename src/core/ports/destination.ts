@@ -227,8 +227,6 @@ export interface CommitResult {
   readonly counts: RowCounts;
   /** The checkpoint as stored now: a stream that was marked by this commit or in the meantime is not finished (R9). */
   readonly checkpoint: Checkpoint;
-  /** Whether removals were held back (R14). */
-  readonly isHeld: boolean;
 }
 
 export interface OutstandingCounts {

@@ -102,7 +102,7 @@ function* applied(scope: CommitScope, commit: Commit, changed: readonly ChangedR
   const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
   if (reopens !== undefined && written > 0) yield* reopenStream(scope, [reopens]);
   const isQuiet = written + deleted === 0 && !exceedsNoteLimit(scope.noted);
-  return { counts: { written, deleted, rejected: 0 }, checkpoint: commit.checkpoint, isHeld: false, isQuiet };
+  return { counts: { written, deleted, rejected: 0 }, checkpoint: commit.checkpoint, isQuiet };
 }
 
 function* applyStaged(scope: CommitScope, commit: PageCommit): SqlStatements<readonly DecodedRow[] | undefined> {
@@ -150,7 +150,7 @@ function* applyReadEnd(scope: CommitScope, commit: PageCommit): SqlStatements<Ch
 function* applyRoundEnd(scope: CommitScope, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
   const { stream } = scope;
   const { roundEnd, checkpoint } = commit;
-  const { changed, isHeld, tables } = yield* endRound(scope, roundEnd);
+  const { changed, tables } = yield* endRound(scope, roundEnd);
   if (roundEnd.rememberFrom !== null) yield* persistSeen(scope, stream, roundEnd.rememberFrom);
   else if (!checkpoint.waitingScan) {
     if (tables.hasStaged || tables.isStagedLoaded) yield* forgetStaged(scope, 'all');
@@ -159,7 +159,7 @@ function* applyRoundEnd(scope: CommitScope, commit: RoundEndCommit): SqlStatemen
   const done = yield* applied(scope, commit, [changed]);
   const isReopened = scope.reopened.has(stream.name);
   const stored = isReopened ? { ...checkpoint, finishedCycle: null } : checkpoint;
-  return { ...done, checkpoint: asStored(stored, tables.returns), isHeld };
+  return { ...done, checkpoint: asStored(stored, tables.returns) };
 }
 
 /** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */

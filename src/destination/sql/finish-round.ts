@@ -20,8 +20,6 @@ import { type ChangedRows, holdBack, leaveMarksOf, pruneHeldRemovals, remove, re
 
 interface EndedRound {
   readonly changed: ChangedRows;
-  /** Whether removals were held back (R14). */
-  readonly isHeld: boolean;
   readonly tables: WorkTables;
 }
 
@@ -48,7 +46,7 @@ export function* endRound(scope: CommitScope, end: RoundEndCommit['roundEnd']): 
   // What a read of the whole stream did not return again is gone from the source (R20).
   const rejected = `rejected_rows as r where ${whereStream(stream, 'r')}`;
   if (isWhole) yield* execute(scope, `delete from ${rejected} and r.run_id < @since`, { since: end.run });
-  return { changed, isHeld, tables };
+  return { changed, tables };
 }
 
 /** How many rows the end of a round would remove, without those already held back (R14). */
