@@ -7,7 +7,7 @@ import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { alertTriggerOf, readColumnTypes } from './commit-alerts.ts';
-import { existsFlag, firstKey, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
+import { firstKey, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import { endRound } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
 import { noteHistoryRead, noteUnreadHistory } from './histories.ts';
@@ -195,7 +195,8 @@ function* clearReturned(scope: CommitScope, { keepsRejected, returnedKeys = [] }
   if (returnedKeys.length === 0) return false;
   const own = (table: string): string => `from ${table} as x where ${whereStream(scope.stream, 'x')}`;
   let cleared = 0;
-  const sql = `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`;
+  const sql = `select exists (select 1 ${own('rejected_rows')}) rejected_rows,
+    exists (select 1 ${own('held_removals')}) held_removals`;
   const [standing = {}] = yield* rows(scope, sql);
   if (standing['rejected_rows'] !== 1 && standing['held_removals'] !== 1) return false;
   const joined = JSON.stringify(returnedKeys.map(joinKey));

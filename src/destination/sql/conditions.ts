@@ -134,8 +134,3 @@ export function fromRejected(stream: Stream): string {
 
 /** The condition that a rejected row has a usable key; without one, its payload is the key. */
 export const WHERE_HAS_KEY = '(r.row_key <> r.payload)';
-
-/** 1 if a row exists, else 0. `rows` is `from … where …`. */
-export function existsFlag(rows: string): string {
-  return `case when exists (select 1 ${rows}) then 1 else 0 end`;
-}

@@ -14,7 +14,6 @@ import type { RowKeys } from '../../core/ports/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import {
-  existsFlag,
   firstKey,
   fromMarked,
   fromRejected,
@@ -71,10 +70,10 @@ type MarksQuery = FactsQuery & { readonly run: number };
 export function* facts(scope: MirrorScope, stream: Stream, about: MarksQuery): SqlStatements<RoundFacts> {
   const [parent = ''] = stream.dependencies;
   const scannedParent = `from sync_checkpoints c where c.env_id = @env and c.stream = '${parent}' and c.scan_ended_cycle is not null`;
-  const sql = `select ${existsFlag(liveRows(stream))} has_rows,
-    ${existsFlag(`${fromRejected(stream)} and ${WHERE_HAS_KEY}`)} has_rejected,
-    ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark,
-    ${existsFlag(scannedParent)} is_parent_scanned, m.* from (${selectMarks(stream, about)}) m`;
+  const sql = `select exists (select 1 ${liveRows(stream)}) has_rows,
+    exists (select 1 ${fromRejected(stream)} and ${WHERE_HAS_KEY}) has_rejected,
+    exists (select 1 from held_removals h where ${whereStream(stream, 'h')}) has_held, (${LAST_MARK}) last_mark,
+    exists (select 1 ${scannedParent}) is_parent_scanned, m.* from (${selectMarks(stream, about)}) m`;
   const [found] = yield* rows(scope, sql, { ...about });
   return {
     hasRows: found?.['has_rows'] === 1,
@@ -147,15 +146,7 @@ export function* outstandingCounts(scope: MirrorScope, stream: Stream): SqlState
 export function* dueTests(scope: MirrorScope, { limit, run, fresh }: DueTestsQuery): SqlStatements<DueTest[]> {
   const period = { from: fresh?.from ?? null, until: fresh?.until ?? null };
   const due = yield* rows(scope, dueTestsSql(scope), { run, limit, ...period });
-  return due.map(
-    (row) =>
-      ({
-        ...row,
-        mirroredAt: row['mirroredAt'] ?? '',
-        hasRejected: Number(row['hasRejected']),
-        hasFailed: Number(row['hasFailed']),
-      }) as unknown as DueTest,
-  );
+  return due.map((row) => ({ ...row, mirroredAt: row['mirroredAt'] ?? '' }) as unknown as DueTest);
 }
 
 /**

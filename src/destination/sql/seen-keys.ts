@@ -1,6 +1,6 @@
 import type { SeenKeys } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { existsFlag, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
+import { fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import {
   execute,
   type MirrorScope,
@@ -58,13 +58,13 @@ export interface WorkTables {
 export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<WorkTables> {
   yield* loadNoted(scope, stream);
   const own = (table: string): string => `from ${table} w where ${whereStream(stream, 'w')}`;
-  const staged = stream.staged && `from ${nameOf(stream.staged)} w where w.env_id = @env`;
+  const staged = stream.staged && `exists (select 1 from ${nameOf(stream.staged)} w where w.env_id = @env)`;
   const [found = {}] = yield* rows(
     scope,
     `select (select max(w.id) ${own('seen_pages')}) last, (select w.page ${own('seen_through')}) through,
-      ${existsFlag(own('missing_found'))} is_found, ${existsFlag(own('missing_keys'))} has_missing,
-      ${existsFlag(own('staged_loaded'))} is_loaded, ${staged === undefined ? '0' : existsFlag(staged)} has_staged,
-      ${existsFlag(own('marks'))} has_marks,
+      exists (select 1 ${own('missing_found')}) is_found, exists (select 1 ${own('missing_keys')}) has_missing,
+      exists (select 1 ${own('staged_loaded')}) is_loaded, ${staged ?? 'false'} has_staged,
+      exists (select 1 ${own('marks')}) has_marks,
       (select returned_count from mirror_environments where env_id = @env) "returns"`,
   );
   const { last, through, returns } = found;

@@ -3,7 +3,6 @@ import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { PageCommit, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
-  existsFlag,
   firstKey,
   fromClock,
   type SqlCondition,
@@ -69,9 +68,9 @@ function* stagedAmong(
   const own = `staged_keys g where ${whereStream(stream, 'g')}`;
   const [known = {}] = yield* rows(
     scope,
-    `select ${existsFlag(`from staged_loaded b where ${whereStream(stream, 'b')}`)} is_loaded,
-      ${existsFlag(`from ${own}`)} has_keys,
-      ${existsFlag(`from ${nameOf(stream.staged)} s where s.env_id = @env`)} has_rows`,
+    `select exists (select 1 from staged_loaded b where ${whereStream(stream, 'b')}) is_loaded,
+      exists (select 1 from ${own}) has_keys,
+      exists (select 1 from ${nameOf(stream.staged)} s where s.env_id = @env) has_rows`,
   );
   const isLoaded = known['is_loaded'] === 1;
   const hasAny = known[isLoaded ? 'has_keys' : 'has_rows'] === 1;

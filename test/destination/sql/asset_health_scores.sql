@@ -38,12 +38,13 @@ select "asset_id", "dimension", "score", "test_count", "bucket_at", "extra"
   where env_id = @env
     and "asset_id" in (select value from json_each(@ids));
 
-select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
+select exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_health_scores') is_loaded,
+    exists (select 1
       from staged_keys g
       where g.env_id = @env
-        and g.stream = 'asset_health_scores') then 1 else 0 end has_keys, case when exists (select 1
+        and g.stream = 'asset_health_scores') has_keys, exists (select 1
       from "asset_health_scores_staged" s
-      where s.env_id = @env) then 1 else 0 end has_rows;
+      where s.env_id = @env) has_rows;
 
 insert into staged_loaded values (@env, 'asset_health_scores');
 
@@ -101,10 +102,10 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'asset_health_scores') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'asset_health_scores') rejected_rows, exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'asset_health_scores') then 1 else 0 end held_removals;
+        and x.stream = 'asset_health_scores') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
@@ -184,21 +185,21 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
     (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') through, case when exists (select 1
+        and w.stream = 'asset_health_scores') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'asset_health_scores') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'asset_health_scores') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
+        and w.stream = 'asset_health_scores') is_loaded, exists (select 1
       from "asset_health_scores_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, (select returned_count
+        and w.stream = 'asset_health_scores') has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -409,21 +410,21 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
     (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') through, case when exists (select 1
+        and w.stream = 'asset_health_scores') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'asset_health_scores') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'asset_health_scores') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
+        and w.stream = 'asset_health_scores') is_loaded, exists (select 1
       from "asset_health_scores_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, (select returned_count
+        and w.stream = 'asset_health_scores') has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -679,21 +680,21 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
     (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') through, case when exists (select 1
+        and w.stream = 'asset_health_scores') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'asset_health_scores') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'asset_health_scores') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end is_loaded, case when exists (select 1
+        and w.stream = 'asset_health_scores') is_loaded, exists (select 1
       from "asset_health_scores_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'asset_health_scores') then 1 else 0 end has_marks, (select returned_count
+        and w.stream = 'asset_health_scores') has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

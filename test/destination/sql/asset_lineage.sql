@@ -29,12 +29,12 @@ select t."upstream_asset_id", t."downstream_asset_id", t."extra"
     and t."upstream_asset_id" = k.value ->> 0
     and t."downstream_asset_id" = k.value ->> 1;
 
-select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
+select exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_lineage') is_loaded,
+    exists (select 1
       from staged_keys g
       where g.env_id = @env
-        and g.stream = 'asset_lineage') then 1 else 0 end has_keys, case when exists (select 1
-      from "asset_lineage_staged" s
-      where s.env_id = @env) then 1 else 0 end has_rows;
+        and g.stream = 'asset_lineage') has_keys,
+            exists (select 1 from "asset_lineage_staged" s where s.env_id = @env) has_rows;
 
 insert into staged_loaded values (@env, 'asset_lineage');
 
@@ -64,10 +64,11 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'asset_lineage') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'asset_lineage') rejected_rows,
+    exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'asset_lineage') then 1 else 0 end held_removals;
+        and x.stream = 'asset_lineage') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
@@ -146,23 +147,21 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_lineage') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') through, case when exists (select 1
+        and w.stream = 'asset_lineage') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'asset_lineage') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'asset_lineage') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
-      from "asset_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+        and w.stream = 'asset_lineage') is_loaded,
+            exists (select 1 from "asset_lineage_staged" w where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'asset_lineage') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -395,23 +394,21 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_lineage') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') through, case when exists (select 1
+        and w.stream = 'asset_lineage') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'asset_lineage') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'asset_lineage') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
-      from "asset_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+        and w.stream = 'asset_lineage') is_loaded,
+            exists (select 1 from "asset_lineage_staged" w where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'asset_lineage') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -701,23 +698,21 @@ update sync_checkpoints
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'asset_lineage') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') through, case when exists (select 1
+        and w.stream = 'asset_lineage') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'asset_lineage') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'asset_lineage') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end is_loaded, case when exists (select 1
-      from "asset_lineage_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+        and w.stream = 'asset_lineage') is_loaded,
+            exists (select 1 from "asset_lineage_staged" w where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'asset_lineage') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'asset_lineage') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

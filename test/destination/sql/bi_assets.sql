@@ -48,10 +48,11 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'bi_assets') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'bi_assets') rejected_rows,
+    exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'bi_assets') then 1 else 0 end held_removals;
+        and x.stream = 'bi_assets') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
@@ -155,21 +156,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'bi_assets') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'bi_assets') through, case when exists (select 1
+        and w.stream = 'bi_assets') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'bi_assets') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'bi_assets') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'bi_assets') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'bi_assets') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -235,21 +235,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'bi_assets') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'bi_assets') through, case when exists (select 1
+        and w.stream = 'bi_assets') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'bi_assets') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'bi_assets') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'bi_assets') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'bi_assets') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'bi_assets') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

@@ -88,10 +88,11 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'columns') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'columns') rejected_rows,
+    exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'columns') then 1 else 0 end held_removals;
+        and x.stream = 'columns') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
@@ -182,21 +183,20 @@ insert into marks (env_id, stream, id, number, left_by_run)
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'columns') through, case when exists (select 1
+        and w.stream = 'columns') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'columns') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'columns') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'columns') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'columns') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -295,21 +295,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'columns') through, case when exists (select 1
+        and w.stream = 'columns') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'columns') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'columns') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'columns') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'columns') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -411,21 +410,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'columns') through, case when exists (select 1
+        and w.stream = 'columns') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'columns') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'columns') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'columns') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'columns') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -543,21 +541,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'columns') through, case when exists (select 1
+        and w.stream = 'columns') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'columns') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'columns') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'columns') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'columns') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -681,21 +678,20 @@ update sync_checkpoints
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'columns') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'columns') through, case when exists (select 1
+        and w.stream = 'columns') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'columns') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'columns') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'columns') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'columns') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'columns') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

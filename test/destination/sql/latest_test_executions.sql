@@ -35,12 +35,13 @@ select t."sub_test_unique_id", t."id", t."test_id", t."sub_type", t."status", t.
   where t.env_id = @env
     and t."sub_test_unique_id" in (select value from json_each(@keys));
 
-select case when exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
+select exists (select 1 from staged_loaded b where b.env_id = @env and b.stream = 'latest_test_executions') is_loaded,
+    exists (select 1
       from staged_keys g
       where g.env_id = @env
-        and g.stream = 'latest_test_executions') then 1 else 0 end has_keys, case when exists (select 1
+        and g.stream = 'latest_test_executions') has_keys, exists (select 1
       from "latest_test_executions_staged" s
-      where s.env_id = @env) then 1 else 0 end has_rows;
+      where s.env_id = @env) has_rows;
 
 insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
 
@@ -70,10 +71,10 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'latest_test_executions') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'latest_test_executions') rejected_rows, exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'latest_test_executions') then 1 else 0 end held_removals;
+        and x.stream = 'latest_test_executions') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
@@ -153,21 +154,21 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
     (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') through, case when exists (select 1
+        and w.stream = 'latest_test_executions') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'latest_test_executions') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'latest_test_executions') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
+        and w.stream = 'latest_test_executions') is_loaded, exists (select 1
       from "latest_test_executions_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, (select returned_count
+        and w.stream = 'latest_test_executions') has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -355,21 +356,21 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
     (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') through, case when exists (select 1
+        and w.stream = 'latest_test_executions') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'latest_test_executions') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'latest_test_executions') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
+        and w.stream = 'latest_test_executions') is_loaded, exists (select 1
       from "latest_test_executions_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, (select returned_count
+        and w.stream = 'latest_test_executions') has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 
@@ -610,21 +611,21 @@ select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 
     (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') through, case when exists (select 1
+        and w.stream = 'latest_test_executions') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'latest_test_executions') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'latest_test_executions') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end is_loaded, case when exists (select 1
+        and w.stream = 'latest_test_executions') is_loaded, exists (select 1
       from "latest_test_executions_staged" w
-      where w.env_id = @env) then 1 else 0 end has_staged, case when exists (select 1
+      where w.env_id = @env) has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'latest_test_executions') then 1 else 0 end has_marks, (select returned_count
+        and w.stream = 'latest_test_executions') has_marks, (select returned_count
       from mirror_environments
       where env_id = @env) "returns";
 

@@ -40,10 +40,11 @@ insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", 
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'test_executions') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'test_executions') rejected_rows,
+    exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'test_executions') then 1 else 0 end held_removals;
+        and x.stream = 'test_executions') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env

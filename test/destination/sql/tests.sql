@@ -73,10 +73,11 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'tests') then 1 else 0 end rejected_rows, case when exists (select 1
+select exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'tests') rejected_rows,
+    exists (select 1
       from held_removals as x
       where x.env_id = @env
-        and x.stream = 'tests') then 1 else 0 end held_removals;
+        and x.stream = 'tests') held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
@@ -149,21 +150,20 @@ insert into marks (env_id, stream, id, number, left_by_run)
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'tests') through, case when exists (select 1
+        and w.stream = 'tests') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'tests') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'tests') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'tests') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'tests') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -238,21 +238,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'tests') through, case when exists (select 1
+        and w.stream = 'tests') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'tests') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'tests') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'tests') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'tests') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -356,21 +355,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'tests') through, case when exists (select 1
+        and w.stream = 'tests') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'tests') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'tests') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'tests') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'tests') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -490,21 +488,20 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'tests') through, case when exists (select 1
+        and w.stream = 'tests') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'tests') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'tests') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'tests') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'tests') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -630,21 +627,20 @@ update sync_checkpoints
 select (select max(w.id) from seen_pages w where w.env_id = @env and w.stream = 'tests') last, (select w.page
       from seen_through w
       where w.env_id = @env
-        and w.stream = 'tests') through, case when exists (select 1
+        and w.stream = 'tests') through, exists (select 1
       from missing_found w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_found, case when exists (select 1
+        and w.stream = 'tests') is_found, exists (select 1
       from missing_keys w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_missing, case when exists (select 1
+        and w.stream = 'tests') has_missing, exists (select 1
       from staged_loaded w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end is_loaded, 0 has_staged, case when exists (select 1
+        and w.stream = 'tests') is_loaded, false has_staged, exists (select 1
       from marks w
       where w.env_id = @env
-        and w.stream = 'tests') then 1 else 0 end has_marks, (select returned_count
-      from mirror_environments
-      where env_id = @env) "returns";
+        and w.stream = 'tests') has_marks,
+            (select returned_count from mirror_environments where env_id = @env) "returns";
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
