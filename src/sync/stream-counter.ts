@@ -16,15 +16,10 @@ export interface StreamCounters extends RowCounts {
 
 type AddedCounts = Partial<Omit<StreamCounters, 'mode' | 'reason'>>;
 
-/** Counts what a run does to a stream, and reports every change. */
-export interface StreamCounter {
-  round(round: Pick<Round, 'mode' | 'reason'>): void;
-  request(this: void): void;
-  add(more: AddedCounts): void;
-  total(): StreamCounters;
-}
+export type StreamCounter = ReturnType<typeof createStreamCounter>;
 
-export function createStreamCounter(onChange: (counters: StreamCounters) => void): StreamCounter {
+/** Counts what a run does to a stream, and reports every change. */
+export function createStreamCounter(onChange: (counters: StreamCounters) => void) {
   let streamCounters: StreamCounters = {
     mode: 'none',
     reason: 'none',
@@ -47,11 +42,11 @@ export function createStreamCounter(onChange: (counters: StreamCounters) => void
     change(sums);
   };
   return {
-    round: ({ mode, reason }) => {
+    round({ mode, reason }: Pick<Round, 'mode' | 'reason'>): void {
       if (mode !== streamCounters.mode || reason !== streamCounters.reason) change({ mode, reason });
     },
-    request: () => add({ requests: 1 }),
+    request: (): void => add({ requests: 1 }),
     add,
-    total: () => streamCounters,
+    total: (): StreamCounters => streamCounters,
   };
 }
