@@ -5,12 +5,6 @@ import type { Instant } from '../core/time/instant.ts';
 import type { RunProgressEvent } from './progress.ts';
 import type { RunSummary } from './summary.ts';
 
-/** What the work at the end of a run needs. */
-export interface ClosingPorts {
-  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
-  readonly signal: AbortSignal;
-}
-
 export interface RunPorts {
   readonly source: Source;
   /** What this process's requests outside of runs left of the quota (R23). */

@@ -10,10 +10,9 @@ import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream } from '../core/stream.ts';
 import { addDays, earlierOf, type Instant } from '../core/time/instant.ts';
 import { spreadSeconds } from '../core/time/server-times.ts';
+import { pruneHistories, renewDays } from './maintain-histories.ts';
 import { measuring } from './measure-lists.ts';
 import type { RunPorts } from './ports.ts';
-import { pruneHistories } from './prune-histories.ts';
-import { renewDays } from './renew-days.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';
 import { type RunProgress, type SyncSession, streamKey, syncEnvironments } from './sync-environments.ts';
 
@@ -84,14 +83,13 @@ function envIdsOf({ environments }: RunState): string[] {
 /** Runs even if the run failed or was stopped: what it committed stays. */
 async function renew(state: RunState): Promise<void> {
   if (state.opened === null) return;
-  const { mirror, run } = state.opened;
   const { signal, clock, source } = state.ports;
-  const { retention } = state.options;
+  const maintenance = { mirror: state.opened.mirror, run: state.opened.run.id, signal };
   const envIds = envIdsOf(state);
   const { serverTime } = source.times();
   if (serverTime !== null)
-    await pruneHistories({ mirror, signal }, run, envIds, pruningRules(retention, [serverTime, clock()]));
-  await renewDays({ mirror, signal }, run, envIds);
+    await pruneHistories(maintenance, envIds, pruningRules(state.options.retention, [serverTime, clock()]));
+  await renewDays(maintenance, envIds);
 }
 
 interface OpenedRun {

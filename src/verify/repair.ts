@@ -2,14 +2,14 @@ import type { DecisionOptions } from '../core/context.ts';
 import { SyncError } from '../core/errors.ts';
 import type { RunStatus } from '../core/ports/state-store.ts';
 import type { Stream } from '../core/stream.ts';
-import type { ClosingPorts, RunPorts } from '../sync/ports.ts';
-import { renewDays } from '../sync/renew-days.ts';
+import { type MaintenancePorts, renewDays } from '../sync/maintain-histories.ts';
+import type { RunPorts } from '../sync/ports.ts';
 import { createStreamCounter } from '../sync/stream-counter.ts';
 import { repairEnvironment } from './repair-environment.ts';
 import type { VerifyResult } from './verify.ts';
 
 /** The mirror has been locked since before it was verified. */
-export interface RepairPorts extends ClosingPorts, Pick<RunPorts, 'source' | 'clock'> {
+export interface RepairPorts extends Omit<MaintenancePorts, 'run'>, Pick<RunPorts, 'source' | 'clock'> {
   readonly catalogue: readonly Stream[];
 }
 
@@ -46,7 +46,7 @@ export async function repair(
       await repairEnvironment(work, own, (before, repaired) => after.set(before, repaired));
     }
     const envIds = environments.map(({ id }) => id);
-    await renewDays({ mirror, signal }, { id: run }, envIds);
+    await renewDays({ mirror, run, signal }, envIds);
   } catch (failure) {
     if (!(failure instanceof SyncError)) throw failure;
     error = failure;
