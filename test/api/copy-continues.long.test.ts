@@ -19,7 +19,7 @@ const OF_A_RUN =
 async function allRows(db: string, left = /^$/): Promise<Record<string, unknown[]>> {
   const found: Record<string, unknown[]> = {};
   for (const { name, columns } of COPIED_TABLES) {
-    const named = columns.filter((column) => !left.test(column.name)).map((column) => `"${column.name}"`);
+    const named = columns.filter((column) => !left.test(column)).map((column) => `"${column}"`);
     const rows: string[] = [];
     for await (const row of await query({ db, sql: `select ${named.join(', ')} from ${name}` }))
       rows.push(JSON.stringify(row, inFewerDigits));

@@ -19,9 +19,7 @@ let filled: Database;
 
 const rowsIn = (connection: Database, { name, columns, key }: CopiedTable): CopiedRow[] =>
   connection
-    .prepare<[], CopiedRow>(
-      `select ${list(columns.map((column) => column.name))} from ${quote(name)} order by ${list(key)}`,
-    )
+    .prepare<[], CopiedRow>(`select ${list(columns)} from ${quote(name)} order by ${list(key)}`)
     .raw()
     .all();
 
@@ -51,15 +49,15 @@ beforeEach(() => {
 describe('a replica in which rows are replaced', () => {
   test.each(REPLACED)('has the given rows of $name, whichever of their columns changed, and new ones', (table) => {
     const [first = [], ...others] = rowsIn(filled, table);
-    const changed = table.columns.flatMap(({ name }, i) => {
+    const changed = table.columns.flatMap((name, i) => {
       const [row, value] = [others[i] ?? [], others[i + 1]?.[i] ?? null];
       return table.key.includes(name) || value === null ? [] : [row.map((own, at) => (at === i ? value : own))];
     });
-    const isKey = table.columns.map(({ name, kind }) => table.key.includes(name) && kind === 'text');
+    const isKey = [...table.kinds].map(([name, kind]) => table.key.includes(name) && kind === 'text');
     const added = first.map((own, at) => (isKey[at] ? `${own} new` : own));
     inReplica((file) => file.replace(table, [...changed, added]));
     const keyOf = (row: CopiedRow): string =>
-      JSON.stringify(table.columns.flatMap(({ name }, at) => (table.key.includes(name) ? [String(row[at])] : [])));
+      JSON.stringify(table.columns.flatMap((name, at) => (table.key.includes(name) ? [String(row[at])] : [])));
     const expected = new Map([first, ...others, ...changed, added].map((row) => [keyOf(row), row]));
     expect(new Map(rowsIn(openReader(), table).map((row) => [keyOf(row), row]))).toEqual(expected);
   });
@@ -67,9 +65,7 @@ describe('a replica in which rows are replaced', () => {
   test('writes no page of an index whose columns did not change', () => {
     const reader = openReader();
     const table = REPLACED.find(({ name }) => name === 'columns') as CopiedTable;
-    const [typeAt, timeAt] = ['data_type', 'mirrored_at'].map((each) =>
-      table.columns.findIndex(({ name }) => name === each),
-    );
+    const [typeAt, timeAt] = ['data_type', 'mirrored_at'].map((name) => table.columns.indexOf(name));
     const rows = rowsIn(filled, table).filter((_, at) => at % 10 === 0);
     inReplica((file) =>
       file.replace(

@@ -31,14 +31,13 @@ export function fillAllTables(connection: Database, rowsOf: (table: CopiedTable)
         .filter(({ notnull, pk }) => notnull === 1 || pk > 0)
         .map(({ name }) => name),
     );
-    const names = table.columns.map(({ name }) => name);
     const insert = connection.prepare(
-      `insert or ignore into ${quote(table.name)} (${list(names)}) values (${names.map(() => '?').join(', ')})`,
+      `insert or ignore into ${quote(table.name)} (${list(table.columns)}) values (${table.columns.map(() => '?').join(', ')})`,
     );
     const rows = table.name === 'mirror' ? 1 : rowsOf(table);
     for (let row = 0; row < rows; row++)
       insert.run(
-        table.columns.map(({ name, kind }, i) =>
+        [...table.kinds].map(([name, kind], i) =>
           !required.has(name) && (row + i) % 3 === 0 ? null : VALUES[kind](row),
         ),
       );
@@ -49,7 +48,7 @@ export function fillAllTables(connection: Database, rowsOf: (table: CopiedTable)
 export function allRows(connection: Database): Record<string, unknown[]> {
   return Object.fromEntries(
     COPIED_TABLES.map(({ name, columns, isOrdered }) => {
-      const order = isOrdered ? 'rowid' : list(columns.map((column) => column.name));
+      const order = isOrdered ? 'rowid' : list(columns);
       return [
         name,
         connection

@@ -64,7 +64,7 @@ export async function* readRows(
 
 function selectOf(
   table: CopiedTable,
-  { columns = table.columns.map(({ name }) => name), envId, after, within }: RowSelection,
+  { columns = table.columns, envId, after, within }: RowSelection,
 ): { readonly select: string; readonly values: readonly string[] } {
   const values: string[] = [];
   const than = (value: string): string => `$${values.push(value)}`;
@@ -126,11 +126,12 @@ function numberingOf(table: string, column: string): string {
 
 async function writeRows(connection: OpenConnection, table: CopiedTable, rows: readonly CopiedRow[]): Promise<void> {
   for (const row of rows) refuseNul(table, row);
-  const names = list(table.columns.map(({ name }) => name));
-  const arrays = table.columns.map(({ kind }, i) => `$${i + 1}::${TYPES[kind]}[]`).join(', ');
+  const names = list(table.columns);
+  const kinds = [...table.kinds.values()];
+  const arrays = kinds.map((kind, i) => `$${i + 1}::${TYPES[kind]}[]`).join(', ');
   await connection.list(
     `insert into ${quote(table.name)} (${names}) select ${names} from unnest(${arrays}) with ordinality as r (${names}, row_nth) order by row_nth`,
-    table.columns.map(({ kind }, i) =>
+    kinds.map((kind, i) =>
       arrayText(
         kind,
         rows.map((row) => {
@@ -144,8 +145,7 @@ async function writeRows(connection: OpenConnection, table: CopiedTable, rows: r
 
 /** U+0000 becomes U+FFFD, as in a sync (R19). @throws SyncError `usage` if a key holds it (R20) */
 function refuseNul(table: CopiedTable, row: CopiedRow): void {
-  const names = table.columns.map(({ name }) => name);
-  const key = names.flatMap((name, i) => (table.key.includes(name) ? [String(row[i])] : []));
+  const key = table.columns.flatMap((name, i) => (table.key.includes(name) ? [String(row[i])] : []));
   if (!key.some((part) => part.includes('\0'))) return;
   throw usageError(
     `PostgreSQL cannot hold the character U+0000, which is in the key ${JSON.stringify(key)} of ${table.name}: run \`obsync sync\` on the new address instead, which rejects that row`,

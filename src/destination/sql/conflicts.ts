@@ -11,8 +11,7 @@ export function whereDiffers({ jsonDiffers }: SqlDialect, { content, kinds }: Ta
 }
 
 /** The end of an insert that replaces rows with the same key. */
-export function replacing({ unique }: SqlDialect, table: Pick<TableSql, 'name' | 'columns' | 'key'>): string {
-  const { name: target, columns, key } = table;
+export function replacing({ unique }: SqlDialect, { name: target, columns, key }: TableSql): string {
   const others = columns.filter((name) => !key.includes(name));
   const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
   return `on conflict (${key.map((name) => unique(target, name)).join(', ')}) do update set ${set}`;

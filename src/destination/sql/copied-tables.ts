@@ -1,24 +1,17 @@
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import type { ColumnKind } from '../../../schema/column-types.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
-import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
+import type { MirrorVersions, RefreshedTable } from '../../core/decide/plan-refresh.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import { tableSqlOf } from './tables.ts';
+import { type TableSql, tableSqlOf } from './tables.ts';
 
 /** A table as a copy needs it; every kind of mirror has it. */
-export interface CopiedTable {
-  readonly name: string;
-  readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[];
-  readonly key: readonly string[];
+export interface CopiedTable extends TableSql, Omit<RefreshedTable, 'name'> {
   /** The column that the database numbers; null if there is none. */
   readonly numbered: string | null;
   /** Whether the order of its rows matters: of two staged rows with one key, the later one counts (R16). */
   readonly isOrdered: boolean;
-  readonly hasEnvironments: boolean;
   /** Whether deleted rows stay (R11). */
   readonly hasTombstones: boolean;
-  /** Whether `mirrored_at` is the time of the commit that last changed the row (R21). */
-  readonly isStamped: boolean;
 }
 
 /** A row's values in column order, as SQLite stores them. */
@@ -79,12 +72,11 @@ export interface CopyTarget {
 export const COPIED_TABLES: readonly CopiedTable[] = [...STATE_TABLES, ...MIRRORED_TABLES].map(copiedTable);
 
 function copiedTable(table: SQLiteTable): CopiedTable {
-  const { name, key, kinds } = tableSqlOf(table);
+  const tableSql = tableSqlOf(table);
+  const { key, kinds } = tableSql;
   const [first = '', ...others] = key;
   return {
-    name,
-    columns: [...kinds].map(([column, kind]) => ({ name: column, kind })),
-    key,
+    ...tableSql,
     numbered: kinds.get(first) === 'integer' && others.length === 0 ? first : null,
     isOrdered: key.length === 0,
     hasEnvironments: kinds.has('env_id'),

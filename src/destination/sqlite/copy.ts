@@ -19,9 +19,8 @@ export function openSqliteSource(path: string): CopySource {
   connection.exec('begin');
   return {
     async *rows({ name, columns }) {
-      const names = list(columns.map((column) => column.name));
       // In insertion order: of two staged rows with one key, the later one counts (R16).
-      const sql = `select ${names} from ${quote(name)} order by rowid`;
+      const sql = `select ${list(columns)} from ${quote(name)} order by rowid`;
       try {
         yield* inPortions(connection.prepare<[], CopiedRow>(sql).raw().iterate());
       } catch (error) {
@@ -131,10 +130,9 @@ export function insertRows(
   rows: readonly CopiedRow[],
   rowsAtOnce = ROWS_AT_ONCE,
 ): void {
-  const names = list(columns.map((column) => column.name));
   const one = `(${columns.map(() => '?').join(', ')})`;
   const insert = (count: number) =>
-    connection.prepare(`insert into ${quote(name)} (${names}) values ${Array(count).fill(one).join(', ')}`);
+    connection.prepare(`insert into ${quote(name)} (${list(columns)}) values ${Array(count).fill(one).join(', ')}`);
   const whole = rows.length >= rowsAtOnce ? insert(rowsAtOnce) : null;
   for (let at = 0; at < rows.length; at += rowsAtOnce) {
     const some = rows.slice(at, at + rowsAtOnce);

@@ -185,17 +185,17 @@ function contents(connection: Database, rowsAtOnce?: number) {
  * Assigns indexed columns only if they differ, because SQLite writes an entry of an index again even if its columns are
  * assigned the same values. `mirrored_at` differs in every changed row (R21).
  */
-function replaceRows(connection: Database, { name, columns, key }: CopiedTable, rows: readonly CopiedRow[]): void {
-  const names = columns.map((column) => column.name);
+function replaceRows(connection: Database, table: CopiedTable, rows: readonly CopiedRow[]): void {
+  const { name, columns, key } = table;
   const indexed = new Set([...key, ...connection.prepare<[string], string>(INDEXED_COLUMNS).pluck().all(name)]);
-  const others = names.filter((column) => !indexed.has(column));
+  const others = columns.filter((column) => !indexed.has(column));
   const assigned = others.map((column) => `${quote(column)} = ?`).join(', ');
   const isSame = [...indexed].map((column) => `${quote(column)} ${key.includes(column) ? '=' : 'is'} ?`).join(' and ');
   const update = connection.prepare(`update ${quote(name)} set ${assigned} where ${isSame}`);
-  const order = [...others, ...indexed].map((column) => names.indexOf(column));
+  const order = [...others, ...indexed].map((column) => columns.indexOf(column));
   const upsert = connection.prepare(
-    `insert into ${quote(name)} (${list(names)}) values (${names.map(() => '?').join(', ')})
-      ${replacing(SQLITE, { name, columns: names, key })}`,
+    `insert into ${quote(name)} (${list(columns)}) values (${columns.map(() => '?').join(', ')})
+      ${replacing(SQLITE, table)}`,
   );
   for (const row of rows) if (update.run(order.map((at) => row[at])).changes === 0) upsert.run(row);
 }
