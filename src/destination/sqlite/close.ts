@@ -11,6 +11,15 @@ export function orClose<Open, Done>(open: Open, close: (open: Open) => void, ste
   }
 }
 
+/** Does a step with something open, and closes it afterwards. The step may not be asynchronous. */
+export function closeAfterSync<Open, Done>(open: Open, close: (open: Open) => void, step: (open: Open) => Done): Done {
+  try {
+    return step(open);
+  } finally {
+    close(open);
+  }
+}
+
 export function release(lock: MirrorLock): void {
   lock.release();
 }

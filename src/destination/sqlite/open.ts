@@ -7,7 +7,7 @@ import { type SyncError, usageError } from '../../core/errors.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
-import { closeFile, closeWritten, orClose } from './close.ts';
+import { closeAfterSync, closeFile, closeWritten, orClose, release } from './close.ts';
 import { createStatementCache, type PrepareStatement, perform } from './driver.ts';
 import { attempt, fileError, readerError } from './file-error.ts';
 import { migrateFile, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
@@ -54,22 +54,12 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
 
 /** @throws SyncError `locked` */
 export function underLock<Done>(path: string, work: () => Done): Done {
-  const lock = takeLock(path);
-  try {
-    return work();
-  } finally {
-    lock.release();
-  }
+  return closeAfterSync(takeLock(path), release, work);
 }
 
 /** Opens the mirror for writing, and closes it after the work. @throws SyncError `usage` */
 export function writeTo<Done>(path: string, work: (mirror: MirrorFile) => Done): Done {
-  const mirror = openForWriting(path);
-  try {
-    return work(mirror);
-  } finally {
-    closeWritten(mirror);
-  }
+  return closeAfterSync(openForWriting(path), closeWritten, work);
 }
 
 /** Opens an existing mirror of this version for reading only. @throws SyncError `usage` */

@@ -6,7 +6,7 @@ import type { Instant } from '../../core/time/instant.ts';
 import type { MirrorChange, MirrorStore, ReadStatement, StatementRows, Verification } from '../mirror-store.ts';
 import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
-import { closeFile, closeWritten, orClose } from './close.ts';
+import { closeAfterSync, closeFile, closeWritten, orClose } from './close.ts';
 import { openSqliteSource, openSqliteTarget } from './copy.ts';
 import { performAtOnce, sqliteScope } from './driver.ts';
 import { attempt, fileError, withFileErrors } from './file-error.ts';
@@ -39,15 +39,14 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     // Loaded only here: most commands only read.
     open: async (stop, options) => (await import('./open-locked.ts')).openLocked(path, { ...options, stop, clock }),
     bringUpToDate: async () => bringUpToDate(path),
-    read: withFileErrors(path)((statementsOf) => {
-      const mirror = openForReading(path);
-      try {
-        const statements = statementsOf((envId) => sqliteScope(mirror, envId));
-        return performAtOnce(mirror, statements);
-      } finally {
-        mirror.connection.close();
-      }
-    }) as MirrorStore['read'],
+    read: withFileErrors(path)((statementsOf) =>
+      closeAfterSync(openForReading(path), closeFile, (mirror) =>
+        performAtOnce(
+          mirror,
+          statementsOf((envId) => sqliteScope(mirror, envId)),
+        ),
+      ),
+    ) as MirrorStore['read'],
     query: async (statement) => queryFile(path, statement),
     isWritten: async () => isLocked(path),
     record: async (verification) => record(path, verification),
@@ -97,12 +96,9 @@ function bringUpToDate(path: string): MirrorChange {
 /** 0 without tables: a process that creates the mirror makes the file first. */
 function versionOf(path: string): number {
   if (!mirrorExists(path)) return 0;
-  const { connection } = openEarlier(path);
-  try {
-    return attempt(path, () => sqliteVersion(connection));
-  } finally {
-    connection.close();
-  }
+  return closeAfterSync(openEarlier(path), closeFile, ({ connection }) =>
+    attempt(path, () => sqliteVersion(connection)),
+  );
 }
 
 /** Whether a process is writing to the mirror. It tries the lock only if its file exists: a report creates no files. */
