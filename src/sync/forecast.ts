@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { SyncError } from '../core/errors.ts';
+import type { DryRunMirror } from '../core/ports/dry-run-mirror.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { Page, PageRequest, Source } from '../core/ports/source.ts';
-import type { SourceExpectations } from '../core/ports/source-expectations.ts';
 import type { Stream } from '../core/stream.ts';
 import { addSeconds, type Instant } from '../core/time/instant.ts';
 import type { ServerTimes } from '../core/time/server-times.ts';
@@ -45,9 +45,6 @@ export interface StreamForecast
   extends Pick<StreamSummary, 'env_id' | 'environment' | 'stream' | 'mode' | 'reason' | 'status' | 'requests'> {
   readonly at_least: boolean;
 }
-
-/** A mirror for rehearsing a sync. It discards what the rehearsal writes. */
-type DryRunMirror = Pick<OpenMirror, 'state' | 'destination'> & SourceExpectations;
 
 interface ForecastOptions extends RunOptions {
   readonly maxRequests: number | null;

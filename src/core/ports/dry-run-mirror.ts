@@ -1,5 +1,6 @@
 import type { Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
+import type { OpenMirror } from './open-mirror.ts';
 import type { PageRequest } from './source.ts';
 
 /** How many rows a read would return if the source equaled the mirror. */
@@ -9,8 +10,8 @@ export interface ExpectedRows {
   readonly atLeast: boolean;
 }
 
-/** What to expect of the source, according to the mirror. */
-export interface SourceExpectations {
+/** A mirror for rehearsing a sync: it discards what the rehearsal writes, and says what to expect of the source. */
+export interface DryRunMirror extends Pick<OpenMirror, 'state' | 'destination'> {
   /**
    * How many rows a read will return from this page on. `request` has the path under the environment, and a cursor only
    * if an earlier run left one. `now` is T (R1).

@@ -2,8 +2,7 @@ import Database from 'better-sqlite3';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { CheckpointOf } from '../../core/checkpoint.ts';
 import type { Backlog, Commit, Destination } from '../../core/ports/destination.ts';
-import type { SourceExpectations } from '../../core/ports/source-expectations.ts';
-import type { StateStore } from '../../core/ports/state-store.ts';
+import type { DryRunMirror } from '../../core/ports/dry-run-mirror.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { firstKey, tableOf, whereLive } from '../sql/conditions.ts';
@@ -77,14 +76,8 @@ function shadow({ connection }: MirrorFile, name: string, where: string): void {
   connection.exec(`insert into temp.${quote(name)} select * from main.${quote(name)} ${where}`);
 }
 
-/** A mirror for a dry run, and what it expects of the source. */
-interface DryRunDestination extends SourceExpectations {
-  readonly state: StateStore;
-  destination(envId: string, run: number): Destination;
-}
-
 /** @param mirror opened by `openForDryRun` */
-export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): DryRunDestination {
+export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): DryRunMirror {
   const stored = new Map<string, CheckpointOf>();
   const storedOf = (envId: string): CheckpointOf => {
     const known = stored.get(envId) ?? perform(mirror.prepare, loadCheckpoints(envId));

@@ -1,6 +1,6 @@
 import type { CheckpointOf, Round } from '../../core/checkpoint.ts';
+import type { ExpectedRows } from '../../core/ports/dry-run-mirror.ts';
 import type { PageRequest, Query } from '../../core/ports/source.ts';
-import type { ExpectedRows } from '../../core/ports/source-expectations.ts';
 import { parentsOf, type Stream } from '../../core/stream.ts';
 import { addDays, type Instant } from '../../core/time/instant.ts';
 import { type SqlCondition, tableOf, whereHolds, whereLive } from '../sql/conditions.ts';
@@ -17,7 +17,7 @@ interface ExpectedRead extends MirrorScope {
   readonly now: Instant | null;
 }
 
-/** How many rows a read still has to return, from the requested page on (see `SourceExpectations`). */
+/** How many rows a read still has to return, from the requested page on (see `DryRunMirror`). */
 export function* expectedRows(read: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
   if (read.stream.method === 'window') return yield* history(read, request);
   const expected = yield* rowsOf(read);
