@@ -182,10 +182,7 @@ async function runDue(state: ScheduleState, due: readonly ScheduledRun[]): Promi
   state.proven ||= summary.recovery !== 'usage';
 }
 
-/**
- * Runs a sync.
- * @returns null after an unexpected failure, which is logged; the schedule continues
- */
+/** @returns null after an unexpected failure, which is logged; the schedule continues */
 async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvironment[]): Promise<RunOutcome | null> {
   try {
     return await ports.run(environments);
