@@ -15,14 +15,14 @@ interface StateOwner {
   /** Its name in messages. */
   readonly name: string;
   readonly clock: MirrorClock;
-  /** For the key of a new mirror, and the nonce of each run. */
-  readonly randomHex: () => string;
+  /** For the key of a new mirror, and the nonce of each run; by default, those of `runLog`. */
+  readonly randomHex?: (() => string) | undefined;
 }
 
 export function createStateStore({ read, write }: StateRunner, { name, clock, randomHex }: StateOwner): StateStore {
   return {
-    claimMirror: (baseUrl) => write(() => runLog.claimMirror(baseUrl, name, randomHex())),
-    beginRun: (startedAt, command) => write(() => runLog.beginRun(startedAt, command, randomHex())),
+    claimMirror: (baseUrl) => write(() => runLog.claimMirror(baseUrl, name, randomHex?.())),
+    beginRun: (startedAt, command) => write(() => runLog.beginRun(startedAt, command, randomHex?.())),
     joinCycle: (query) => write(() => runLog.joinCycle(query)),
     lastTries: (reach) => read(() => runLog.loadLastTries(reach)),
     async recordStreamRun(row) {

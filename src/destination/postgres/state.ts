@@ -1,5 +1,4 @@
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
-import { randomHex as newRandomHex } from '../../../state/run-log.ts';
 import type { StateRunner, StateStatements } from '../../../state/state-statements.ts';
 import { createStateStore } from '../../../state/state-store.ts';
 import { translateErrors } from '../../core/errors.ts';
@@ -16,14 +15,14 @@ interface PostgresStateOptions extends RetryWaiting {
   readonly clock: () => Instant;
   /** The environments that the run writes; without a lease, no other process may write. */
   leases(): ReadonlyMap<string, WriterLease | null>;
-  readonly randomHex?: () => string;
+  readonly randomHex?: (() => string) | undefined;
   /** What a database error means to the caller; by default, errors stay as they are. */
   readonly errorOf?: (error: unknown) => unknown;
 }
 
 export function postgresState(
   database: PostgresDatabase,
-  { name, clock, leases, randomHex = newRandomHex, errorOf = (error) => error, ...waiting }: PostgresStateOptions,
+  { name, clock, leases, randomHex, errorOf = (error) => error, ...waiting }: PostgresStateOptions,
 ): StateStore {
   const last = (envId: string): StateStatements<Instant> => lockEnvironment(envId, leases().get(envId) ?? null);
   const moving: MirrorClock = { now: clock, last, moved: () => [...leases().keys()] };

@@ -1,5 +1,4 @@
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
-import { randomHex as newRandomHex } from '../../../state/run-log.ts';
 import { createStateStore } from '../../../state/state-store.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
@@ -10,7 +9,7 @@ import type { MirrorFile } from './open.ts';
 export function fileState(
   mirror: Pick<MirrorFile, 'path' | 'connection' | 'prepare'>,
   now: () => Instant,
-  randomHex = newRandomHex,
+  randomHex?: () => string,
 ): StateStore {
   return createStateStore(
     {
