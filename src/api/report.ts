@@ -14,7 +14,6 @@ import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError, readNumber, readOption, requireText } from '../settings/option-error.ts';
 import type { OptionsNamed } from '../settings/options.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import { openStore } from './open-store.ts';
 import { readMirror } from './read-mirror.ts';
 
@@ -82,7 +81,7 @@ function recordMirror(mirror: MirrorFile, asked: readonly string[]): RecordedPag
   return openMirrorReads(mirror).read((view) => {
     const environments =
       asked.length === 0 ? null : new Set(environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id));
-    return recordAnswers(view, { environments, until: view.serverTime, streams: CATALOGUE });
+    return recordAnswers(view, environments, view.serverTime);
   });
 }
 

@@ -16,7 +16,7 @@ type SelectedAsset = Pick<AssetLabel, 'name' | 'kind'> &
   Pick<AssetDetail, 'qualified_name' | 'path' | 'platform' | 'description' | 'url' | 'updated_at' | 'column_count'>;
 
 /** A live asset; null if it does not exist or the reader may not see it. */
-export function assetDetail(scope: PageScope, id: string): AssetDetail | null {
+export function assetDetail(scope: PageScope, { id }: { readonly id: string }): AssetDetail | null {
   const columns = `name, kind, ${QUALIFIED_NAME} as qualified_name, path,
     coalesce(data_platform, bi_platform) as platform, description, url, updated_at, ${COLUMN_COUNT} as column_count`;
   const row = selectAsset<SelectedAsset>(scope, id, columns);
@@ -75,7 +75,7 @@ const MAX_COLUMNS = 200;
 /** The columns of a live asset; null if it does not exist or the reader may not see it. */
 export function assetColumns(
   scope: PageScope,
-  { assetId: id, offset }: { readonly assetId: string; readonly offset: number },
+  { asset_id: id, offset }: { readonly asset_id: string; readonly offset: number },
 ): AssetColumns | null {
   const asset = selectAsset<Pick<AssetColumns, 'total'>>(scope, id, `${COLUMN_COUNT} as total`);
   if (asset === undefined) return null;

@@ -1,6 +1,7 @@
 import { COMPLETE_AT, COUNTED_CHECKPOINTS } from '../../schema/sync.ts';
 import { WELL_ENDED } from '../core/ports/state-store.ts';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
@@ -16,9 +17,9 @@ export interface TrustReader {
 }
 
 /** The state of the mirror, from which a reader decides whether to trust it. */
-export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: readonly CatalogueEntry[]): MirrorTrust {
+export function mirrorTrust(reads: PageReads, reader: TrustReader): MirrorTrust {
   const { environments: visible, deniedScopes } = reader;
-  const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
+  const seen = CATALOGUE.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
   const sql = 'select id as env_id, name, cron, missing_since from environments order by name, id';
   const environments = reads
     .rows<NamedEnvironment>(bind(sql))

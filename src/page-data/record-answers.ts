@@ -1,5 +1,4 @@
 import type { Instant } from '../core/time/instant.ts';
-import type { CatalogueEntry } from '../streams/entry.ts';
 import { assetColumns, assetDetail } from './asset-detail.ts';
 import { DEFAULT_PARAMETERS, TREND_DAYS } from './default-parameters.ts';
 import { failingNow } from './failing-now.ts';
@@ -11,14 +10,6 @@ import { TEST_GROUPINGS } from './test-groups.ts';
 import { trends } from './trends.ts';
 import { untestedTables } from './untested-tables.ts';
 
-export interface RecordOptions {
-  /** Environment ids; null for all that the service lists. */
-  readonly environments: ReadonlySet<string> | null;
-  /** A time on the last day of the trends, by the source's clock. */
-  readonly until: Instant;
-  readonly streams: readonly CatalogueEntry[];
-}
-
 export type RecordedPage = ReturnType<typeof recordAnswers>;
 
 /** Only the worst failures: a report with more would be too large to mail. */
@@ -26,9 +17,13 @@ const MAX_FAILING = 1000;
 /** The page never shows more neighbours than this. */
 const MAX_NEIGHBOURS = 100;
 
-/** The answers that the page requests without filters. Assets and lineage are included for failing assets. */
-export function recordAnswers(reads: PageReads, { environments, until, streams }: RecordOptions) {
-  const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
+/**
+ * The answers that the page requests without filters. Assets and lineage are included for failing assets.
+ * `environments` are ids, null for all that the service lists; `until` is a time on the last day of the trends, by the
+ * source's clock.
+ */
+export function recordAnswers(reads: PageReads, environments: ReadonlySet<string> | null, until: Instant) {
+  const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false });
   const marked = trust.environments.map((each) => ({ ...each, has_views: each.has_views || environments !== null }));
   const shown = marked.filter(({ has_views: hasViews }) => hasViews);
   const times = shown.map((each) => each.complete_at);
@@ -60,7 +55,7 @@ function recordEnvironment(reads: PageReads, env: string, until: Instant) {
       [null, ...TEST_GROUPINGS].map((by) => ({
         name: 'trends',
         parameters: { days: String(days), ...(by === null ? {} : { by }) },
-        data: trends(scope, { by, days, until }),
+        data: trends(scope, { by, days }, until),
       })),
     ),
     ...[false, true].map((all) => ({
@@ -91,8 +86,8 @@ const failingAssets = (failing: readonly FailingNow[]): string[] => [
 function recordAsset(scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
   const of = 'assets';
   const recorded = [
-    { name: 'asset', parameters: { id }, data: assetDetail(scope, id) },
-    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(scope, { assetId: id, offset: 0 }) },
+    { name: 'asset', parameters: { id }, data: assetDetail(scope, { id }) },
+    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(scope, { asset_id: id, offset: 0 }) },
     { name: 'node', parameters: { id }, data: lineageNode(scope, { id, of }) },
     ...(['upstream', 'downstream'] as const).map((direction) => ({
       name: 'neighbours',

@@ -6,8 +6,8 @@ import { MAX_FOUND, SEARCH_ORDER, SEARCH_PREFILTER, SEARCH_RANK, searchPatterns,
 export const QUALIFIED_NAME = `nullif(concat_ws('.', db_name, schema_name, table_name), '')`;
 
 /** The live assets whose name, id, qualified name or path contains the text, best match first. */
-export function searchAssets(scope: PageScope, text: string): AssetsFound {
-  const wanted = trimmedQuery(text);
+export function searchAssets(scope: PageScope, { q }: { readonly q: string }): AssetsFound {
+  const wanted = trimmedQuery(q);
   if (wanted === null) return { rows: [], cut: false };
   const sql = `select id, name, kind, path, platform from (
       select *, ${SEARCH_RANK} as place from (

@@ -7,22 +7,27 @@ import { cacheBySignature, scoresSignature } from './signature-cache.ts';
 import { selectValues } from './sql.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
-export interface TrendQuery {
-  /** Null for one group of all tests. */
-  readonly by: TestGrouping | null;
+interface TrendQuery {
+  /** Without it, all tests are one group. */
+  readonly by?: TestGrouping | null;
   /** The number of UTC days. */
   readonly days: number;
-  /** A time of the last day, by the source's clock. */
-  readonly until: Instant;
 }
 
 const MAX_GROUPS = 20;
 
-/** The runs, incidents and scores of each day, with the runs of deleted tests that the mirror knows. */
-export function trends(scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
+/**
+ * The runs, incidents and scores of each day, with the runs of deleted tests that the mirror knows. `until` is on the
+ * last day, by the source's clock.
+ */
+export function trends(scope: PageScope, { by = null, days: count }: TrendQuery, until: Instant): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
-  const ofTest = sumsByTest(scope, by, sumsIn(groups, count));
+  const ofTest = sumsByTest(scope, by, (name) => {
+    const sums = groups.get(name) ?? emptySums(count);
+    groups.set(name, sums);
+    return sums;
+  });
   sumRuns(scope, days, ofTest);
   sumIncidents(scope, days, ofTest);
   const withRuns = [...groups].filter(
@@ -47,17 +52,13 @@ function emptySums(days: number) {
   return { ...byDay, openCount: 0, hours: 0 };
 }
 
-function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: string | null) => GroupSums {
-  return (name) => {
-    const sums = groups.get(name) ?? emptySums(days);
-    groups.set(name, sums);
-    return sums;
-  };
-}
-
 type GroupsOfTest = (test: string) => readonly GroupSums[];
 
-function sumsByTest(scope: PageScope, by: TrendQuery['by'], sumsOf: (name: string | null) => GroupSums): GroupsOfTest {
+function sumsByTest(
+  scope: PageScope,
+  by: TestGrouping | null,
+  sumsOf: (name: string | null) => GroupSums,
+): GroupsOfTest {
   const all = [sumsOf(null)];
   if (by === null && scope.limit === null) return () => all;
   const found = new Map<string, readonly GroupSums[]>();

@@ -6,10 +6,9 @@ import { mirrorTrust } from '../page-data/mirror-trust.ts';
 import { lineageNode, neighboursOf } from '../page-data/neighbours.ts';
 import type { PageScope } from '../page-data/page-scope.ts';
 import { searchAssets } from '../page-data/search-assets.ts';
-import { TEST_GROUPINGS, type TestGrouping } from '../page-data/test-groups.ts';
+import { TEST_GROUPINGS } from '../page-data/test-groups.ts';
 import { trends } from '../page-data/trends.ts';
 import { untestedTables } from '../page-data/untested-tables.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
 import { hasScope } from './access.ts';
 import { type ApiEndpoint, ENV, type RequestContext } from './endpoints.ts';
@@ -55,8 +54,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       by: { type: 'string', enum: TEST_GROUPINGS },
       days: limitSchema(Math.max(...TREND_DAYS), DEFAULT_PARAMETERS.days),
     },
-    answer: (scope, { by, days }: { by?: TestGrouping; days: number }, until) =>
-      trends(scope, { by: by ?? null, days, until }),
+    answer: trends,
   },
   untested: {
     scopes: VIEW_SCOPES,
@@ -66,18 +64,17 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   search: {
     query: { q: { type: 'string', maxLength: 200 } },
     required: ['q'],
-    answer: (scope, { q }: { q: string }) => searchAssets(scope, q),
+    answer: searchAssets,
   },
   asset: {
     query: { id: ID },
     required: ['id'],
-    answer: (scope, { id }: { id: string }) => assetDetail(scope, id),
+    answer: assetDetail,
   },
   columns: {
     query: { asset_id: ID, offset: OFFSET },
     required: ['asset_id'],
-    answer: (scope, { asset_id: assetId, offset }: { asset_id: string; offset: number }) =>
-      assetColumns(scope, { assetId, offset }),
+    answer: assetColumns,
   },
   node: {
     query: { id: ID, of: OF },
@@ -114,7 +111,7 @@ const MIRROR_ENDPOINT: ApiEndpoint = {
   respond(view, { reader }) {
     const deniedScopes = VIEW_SCOPES.filter((scope) => !hasScope(reader, scope));
     const limits = { environments: reader.environments, deniedScopes, seesSomeAssets: isLimited(reader) };
-    return mirrorTrust(view, limits, CATALOGUE);
+    return mirrorTrust(view, limits);
   },
 };
 

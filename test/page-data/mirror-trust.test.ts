@@ -6,7 +6,6 @@ import { mirror, rejectedRows, syncCheckpoints, syncRuns, syncStreamRuns } from 
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { mirrorTrust, type TrustReader } from '../../src/page-data/mirror-trust.ts';
 import { recordAnswers } from '../../src/page-data/record-answers.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { insert, NOW } from '../server/fixture.ts';
 import { mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
@@ -60,7 +59,7 @@ function trustFor(limits: Partial<TrustReader> = {}, more: (writing: MirrorFile)
     fillLog(writing);
     more(writing);
   });
-  return seen(({ reads }) => mirrorTrust(reads, { ...EVERYTHING, ...limits }, CATALOGUE));
+  return seen(({ reads }) => mirrorTrust(reads, { ...EVERYTHING, ...limits }));
 }
 
 const E = { environments: new Set(['e']) };
@@ -145,7 +144,7 @@ describe('the time up to which an environment is complete', () => {
           unavailable: 0,
         });
     });
-    const report = seen(({ reads }) => recordAnswers(reads, { environments: null, until: NOW, streams: CATALOGUE }));
+    const report = seen(({ reads }) => recordAnswers(reads, null, NOW));
     expect(report.complete_at).toBe(at('07:00'));
   });
 });
@@ -219,7 +218,7 @@ describe('an environment that the service no longer lists', () => {
       fillWorld(writing);
       writing.connection.exec(`update environments set missing_since = '${since}' where id = 'e'`);
     });
-    return seen(({ reads }) => recordAnswers(reads, { environments: chosen, until: NOW, streams: CATALOGUE }));
+    return seen(({ reads }) => recordAnswers(reads, chosen, NOW));
   };
   const partsOf = ({ answers }: ReturnType<typeof recorded>) => new Set(answers.map(({ env }) => env));
   const trustOf = ({ answers }: ReturnType<typeof recorded>) => answers.find(({ name }) => name === 'mirror')?.data;

@@ -38,7 +38,7 @@ describe('the tests in an asset’s details', () => {
       fillResults(writing, 'no verdict', ['SKIPPED', 'PASS', 'NO_DATA']);
       fillResults(writing, 'never', []);
     });
-    const detail = seen((scope) => assetDetail(scope, 'x'));
+    const detail = seen((scope) => assetDetail(scope, { id: 'x' }));
     expect(detail?.tests?.map(({ test_id, status }) => [test_id, status])).toEqual([
       ['first', 'ERROR'],
       ['last', 'FAIL'],
@@ -53,7 +53,7 @@ describe('the tests in an asset’s details', () => {
     const { seen } = withAsset((writing) => {
       for (const n of numbered(201)) fillResults(writing, n, ['PASS']);
     });
-    const detail = seen((scope) => assetDetail(scope, 'x'));
+    const detail = seen((scope) => assetDetail(scope, { id: 'x' }));
     expect([detail?.tests?.length, detail?.test_count]).toEqual([200, 201]);
   });
 });
@@ -97,7 +97,7 @@ describe('assetColumns', () => {
       fillResults(writing, 'off', ['PASS', 'PASS', 'PASS']);
       writing.connection.exec("update tests set disabled = 1 where id = 'off'");
     });
-    const found = seen((scope) => assetColumns(scope, { assetId: 'x', offset: 0 }));
+    const found = seen((scope) => assetColumns(scope, { asset_id: 'x', offset: 0 }));
     expect(found?.rows.map((row) => [row.name, row.tests])).toEqual([
       ['COLUMN_0', 2],
       ['column_1', 1],
@@ -129,7 +129,7 @@ describe('assetColumns', () => {
 
   test('columns are returned 200 at a time, but all are counted', () => {
     const { seen } = parts(numbered(201));
-    const part = (offset: number) => seen((scope) => assetColumns(scope, { assetId: 'x', offset }));
+    const part = (offset: number) => seen((scope) => assetColumns(scope, { asset_id: 'x', offset }));
     expect([part(0)?.rows.length, part(0)?.total, part(200)?.rows.map(({ name }) => name)]).toEqual([
       200,
       201,
@@ -197,7 +197,7 @@ describe('the flag that an answer was cut', () => {
           );
       }
     });
-    const found = seen((scope) => trends(scope, { by: 'test_type', days: 3, until: NOW }));
+    const found = seen((scope) => trends(scope, { by: 'test_type', days: 3 }, NOW));
     const most = numbered(count).toReversed().slice(0, 20);
     expect([found.groups.map(({ name }) => name), found.cut]).toEqual([most.map((n) => `type ${n}`), cut]);
   });

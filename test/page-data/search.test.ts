@@ -29,10 +29,10 @@ function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   });
   const answers = rows.map(({ id }) => ({
     ...{ name: 'asset', env: 'e', parameters: { id } },
-    data: seen((scope) => assetDetail(scope, id)),
+    data: seen((scope) => assetDetail(scope, { id })),
   }));
   const ask = reportOf(answers);
-  const ofMirror = (text: string) => seen((scope) => searchAssets(scope, text));
+  const ofMirror = (text: string) => seen((scope) => searchAssets(scope, { q: text }));
   return { ofMirror, ofReport: (q: string) => ask('search', { q }) };
 }
 

@@ -39,7 +39,7 @@ const reachedBy = (reads: PageReads, id: string) => lineageOf({ ...ALL, reads })
 
 /** The number of runs of all tests on the last day. */
 const lastRuns = (reads: PageReads) =>
-  trends({ ...ALL, reads }, { by: null, days: 3, until: NOW }).groups[0]?.run_count.at(-1) ?? 0;
+  trends({ ...ALL, reads }, { by: null, days: 3 }, NOW).groups[0]?.run_count.at(-1) ?? 0;
 
 describe('the caches that outlive a state of the mirror', () => {
   test('the lineage is read again only after an edge was added or removed', () => {
@@ -120,7 +120,7 @@ describe('the caches that outlive a state of the mirror', () => {
   test('the groups of tests are read again only after a test or an asset changed', () => {
     const { reads, commit } = changing();
     const names = () =>
-      trends({ ...ALL, reads: reads() }, { by: 'owner', days: 30, until: NOW })
+      trends({ ...ALL, reads: reads() }, { by: 'owner', days: 30 }, NOW)
         .groups.map(({ name }) => name)
         .toSorted();
     expect(names()).toEqual(['Everybody', 'owner 0', 'owner 1', 'owner 2']);
@@ -133,7 +133,7 @@ describe('the caches that outlive a state of the mirror', () => {
   test('the daily mean scores are read again only after a score, an asset or a mean changed', () => {
     const { reads, commit } = changing();
     const mean = (reader = ALL) =>
-      trends({ ...reader, reads: reads() }, { by: null, days: 2, until: NOW }).health[0]?.scores[0];
+      trends({ ...reader, reads: reads() }, { by: null, days: 2 }, NOW).health[0]?.scores[0];
     const before = mean();
     commit("update asset_health_scores set mirrored_at = @now where asset_id = 'm1'");
     expect(mean()).toBe(before);
@@ -151,7 +151,7 @@ describe('the caches that outlive a state of the mirror', () => {
   test('a test’s runs are read again only after a new run, or after its results or history were read again', () => {
     const { reads, commit, statements } = changing();
     const counts = () => {
-      const [all] = trends({ ...ALL, reads: reads() }, { by: null, days: 3, until: NOW }).groups;
+      const [all] = trends({ ...ALL, reads: reads() }, { by: null, days: 3 }, NOW).groups;
       return [all?.run_count.at(-2), all?.run_count.at(-1), all?.pass_rate.at(-2)];
     };
     const readsAll = () => statements.splice(0).some((sql) => sql.includes('from tests t where t.env_id = @env'));
@@ -171,7 +171,7 @@ describe('the caches that outlive a state of the mirror', () => {
 
   test('the runs of tests are cached for all periods, in whatever order they are requested', () => {
     const { reads, statements } = changing();
-    const ask = (days: number) => trends({ ...ALL, reads: reads() }, { by: null, days, until: NOW });
+    const ask = (days: number) => trends({ ...ALL, reads: reads() }, { by: null, days }, NOW);
     ask(90);
     statements.splice(0);
     for (const days of [...TREND_DAYS, ...TREND_DAYS]) ask(days);

@@ -8,7 +8,6 @@ import { neighboursOf } from '../../src/page-data/neighbours.ts';
 import { TEST_GROUPINGS, type TestGrouping } from '../../src/page-data/test-groups.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { asset, assetEdge, insert, insertMany, NOW } from '../server/fixture.ts';
 import { mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
@@ -156,7 +155,7 @@ describe('trends', () => {
   test.each(TEST_GROUPINGS)('trends by %s agree with the daily view', (by) => {
     const { view, name } = VIEWS[by];
     const daily = select(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
-    const { days, groups } = seen((scope) => trends(scope, { by, days: 12, until: NOW }));
+    const { days, groups } = seen((scope) => trends(scope, { by, days: 12 }, NOW));
     expect(days).toEqual(Array.from({ length: 12 }, (_, i) => `2026-11-${String(i + 9).padStart(2, '0')}`));
     const shown = groups.flatMap((group) =>
       days.flatMap((day, i) =>
@@ -170,7 +169,7 @@ describe('trends', () => {
   });
 
   test('trends without a grouping cover all tests and agree with the incidents view', () => {
-    const [all, ...none] = seen((scope) => trends(scope, { by: null, days: 12, until: NOW })).groups;
+    const [all, ...none] = seen((scope) => trends(scope, { by: null, days: 12 }, NOW)).groups;
     expect([all?.name, none]).toEqual([null, []]);
     const daily = select("select run_count from test_runs_daily where env_id = 'e' order by day");
     expect(all?.run_count).toEqual([0, ...daily.map((row) => row['run_count']), 0]);
@@ -183,7 +182,7 @@ describe('trends', () => {
   });
 
   test('trends of a few days include incidents that began long before', () => {
-    const found = seen((scope) => trends(scope, { by: null, days: 4, until: NOW })).groups[0];
+    const found = seen((scope) => trends(scope, { by: null, days: 4 }, NOW)).groups[0];
     const [expected] =
       select(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
       sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
@@ -202,13 +201,13 @@ describe('trends', () => {
     expect(open.length).toBeGreaterThan(0);
     const { total } = seen((scope) => failingNow(scope, WHOLE));
     for (const by of [null, 'test_type'] as const) {
-      const { groups } = seen((scope) => trends(scope, { by, days: 12, until: NOW }));
+      const { groups } = seen((scope) => trends(scope, { by, days: 12 }, NOW));
       expect(groups.reduce((sum, group) => sum + group.open_count, 0)).toBe(total);
     }
   });
 
   test('trends have the mean scores of each day, the total first', () => {
-    const { health } = seen((scope) => trends(scope, { by: null, days: 3, until: NOW }));
+    const { health } = seen((scope) => trends(scope, { by: null, days: 3 }, NOW));
     const mean = (day: string) =>
       select(
         `select avg(score) as mean from health_daily where env_id = 'e' and dimension = 'total' and day = '${day}'`,
@@ -250,11 +249,11 @@ describe('untestedTables', () => {
 
 describe('assetDetail and neighboursOf', () => {
   test('an asset has its tests, failing ones first, and no details once it is deleted', () => {
-    const detail = seen((scope) => assetDetail(scope, 'm1'));
+    const detail = seen((scope) => assetDetail(scope, { id: 'm1' }));
     expect(detail?.tests).toMatchObject([{ test_id: 'm1:test', status: 'FAIL' }]);
     expect(detail).toMatchObject({ column_count: 3, tags: ['tag', 'tag of m1'], test_count: 1 });
     expect(detail?.scores.map(({ dimension }) => dimension)).toEqual(['total', 'accuracy']);
-    expect(seen((scope) => assetDetail(scope, 'mgone'))).toBeNull();
+    expect(seen((scope) => assetDetail(scope, { id: 'mgone' }))).toBeNull();
   });
 
   test('neighbours are listed failing ones first, each with its own number of neighbours', () => {
@@ -273,7 +272,7 @@ describe('mirrorTrust', () => {
   const EVERYTHING = { environments: null, deniedScopes: [], seesSomeAssets: false };
 
   test('a stream has its live, held-back and rejected rows, and the time up to which it is complete', () => {
-    const { environments, last_run } = seen(({ reads }) => mirrorTrust(reads, EVERYTHING, CATALOGUE));
+    const { environments, last_run } = seen(({ reads }) => mirrorTrust(reads, EVERYTHING));
     const streams = environments.find(({ env_id }) => env_id === 'e')?.streams ?? [];
     const named = (name: string) => streams.find(({ stream }) => stream === name);
     expect(named('assets')).toMatchObject({ rows: 12, complete_at: '2026-11-20T11:00:00.000000Z', status: 'done' });
