@@ -11,8 +11,8 @@ export interface IndexPath {
   readonly filter: string | null;
   /** The conditions of each branch; an index answers the first one. The branches do not overlap. */
   readonly branches: readonly (readonly string[])[];
-  /** SQL of the rows read at each step. The path is used only if each step reads fewer than `fewerThan`. */
-  readonly steps: readonly { readonly rows: string; readonly fewerThan: number }[];
+  /** SQL that counts the rows read at each step. The path is used only if each step reads fewer than `fewerThan`. */
+  readonly steps: readonly { readonly count: string; readonly fewerThan: number }[];
 }
 
 /** The rows to read at most for one page if few of many are shown: then it ends, with a cursor that continues. */
@@ -27,20 +27,16 @@ const MAX_LEADING_ASSETS = 1001;
  */
 export function indexPathOf(view: MirrorSnapshot, page: RequestedPage, values: SqlStatement['values']) {
   if (page.feed !== null) return null;
-  const isShort = (path: IndexPath): boolean =>
-    countStatements(path, values).every(
-      ({ statement, fewerThan }) => Number(view.rows(statement)[0]?.['passed']) < fewerThan,
-    );
+  const isShort = ({ steps }: IndexPath): boolean =>
+    steps.every(({ count, fewerThan }) => Number(view.rows({ sql: count, values })[0]?.['passed']) < fewerThan);
   return indexPathsOf(page).find(isShort) ?? null;
 }
 
 /** Counts up to the bound only. */
-export function countStatements({ steps }: IndexPath, values: SqlStatement['values']) {
-  return steps.map(({ rows, fewerThan }) => ({
-    fewerThan,
-    statement: { sql: `select count(*) as passed from (${rows} limit ${fewerThan})`, values },
-  }));
-}
+const countFewer = (rows: string, fewerThan: number): IndexPath['steps'][number] => ({
+  count: `select count(*) as passed from (${rows} limit ${fewerThan})`,
+  fewerThan,
+});
 
 /** All index paths: one for each indexed filter, and one for the assets of a restricted reader. */
 export function indexPathsOf({ listing, reader, filters }: RequestedPage): IndexPath[] {
@@ -49,7 +45,7 @@ export function indexPathsOf({ listing, reader, filters }: RequestedPage): Index
   );
   if (!isLimited(reader)) return byFilters;
   const byReader = indexPathBy(listing, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
-  const seen = { rows: `select 1 from ${VISIBLE_IDS}`, fewerThan: MAX_LEADING_ASSETS };
+  const seen = countFewer(`select 1 from ${VISIBLE_IDS}`, MAX_LEADING_ASSETS);
   return [...byFilters, ...byReader.map((path) => ({ ...path, steps: [seen, ...path.steps] }))];
 }
 
@@ -60,5 +56,5 @@ function indexPathBy({ entry }: CollectionListing, by: ArrayFilter | undefined, 
     ...(by.through === undefined ? [] : [by.through(values)]),
     ...branches.map(([indexed]) => `select 1 from ${entry.table} r where r.env_id = @env and ${indexed}`),
   ];
-  return [{ filter, branches, steps: rows.map((sql) => ({ rows: sql, fewerThan: SCAN_WINDOW_ROWS })) }];
+  return [{ filter, branches, steps: rows.map((sql) => countFewer(sql, SCAN_WINDOW_ROWS)) }];
 }

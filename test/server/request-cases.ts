@@ -2,7 +2,7 @@ import type { SqlStatement } from '../../src/page-data/sql.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { sortsOf } from '../../src/server/access-path.ts';
 import type { PagePosition } from '../../src/server/cursor.ts';
-import { countStatements, indexPathsOf } from '../../src/server/index-path.ts';
+import { indexPathsOf } from '../../src/server/index-path.ts';
 import type { CollectionListing, ListRequest } from '../../src/server/listings.ts';
 import type { RequestedPage } from '../../src/server/parameters.ts';
 import { oneStatement, pageStatement, pageValues, scanWindowStatement } from '../../src/server/statement.ts';
@@ -53,8 +53,13 @@ function casesOf(firstPage: RequestedPage): RequestCase[] {
       const common = { usesIndexPath: lead !== null, isContinued: position !== null || page.feed !== null };
       const whole = { ...common, name, statement: pageStatement(page, lead) };
       if (lead === null) return [whole, { ...common, name: `end of ${name}`, statement: scanWindowStatement(page) }];
-      const counts = countStatements(lead, pageValues(page));
-      return [whole, ...counts.map(({ statement }) => ({ ...common, name: `count of ${name}`, statement }))];
+      const values = pageValues(page);
+      const counts = lead.steps.map(({ count: sql }) => ({
+        ...common,
+        name: `count of ${name}`,
+        statement: { sql, values },
+      }));
+      return [whole, ...counts];
     }),
   );
 }
