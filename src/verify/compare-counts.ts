@@ -107,11 +107,20 @@ async function narrowDown(
   const groups = await tables.reader.groups(tables.stream, level.field, within);
   // Counting takes one request for all groups, then at least one per half.
   if (budget.requests < 1 + Math.ceil(Math.log2(Math.max(1, groups.length)))) return [within];
-  const part = { level, within, budget };
-  const known = await countGroups(tables, groups, part);
+  /** Takes as many requests as the names of the groups need. */
+  const countIn = async (some: readonly TableGroup[]): Promise<number> => {
+    const values = some.map(({ value }) => value);
+    let found = 0;
+    for (const chunk of chunksOf(level.parameter, values)) {
+      budget.requests -= 1;
+      found += await count(tables, { ...queryOf(within), [level.parameter]: chunk });
+    }
+    return found;
+  };
+  const known = await countIn(groups);
   const elsewhere = (await tables.reader.count(tables.stream, within)) - rowsOf(groups);
   if (shown - known !== elsewhere) return [within];
-  const differing = await halve(tables, groups, { ...part, shown: known });
+  const differing = await halve(groups, known, { countIn, budget });
   if (budget.requests < 0) return [within];
   const found: TableFilter[] = [];
   for (const { value, shown: inGroup } of differing) {
@@ -125,42 +134,19 @@ interface RequestBudget {
   requests: number;
 }
 
-interface TableRange {
-  readonly level: CountLevel;
-  readonly within: TableFilter;
-  readonly budget: RequestBudget;
-}
-
 /** The groups whose numbers differ, each with the source's number. Counting one half yields the other's number too. */
 async function halve(
-  tables: StreamContext,
   groups: readonly TableGroup[],
-  { shown, ...part }: TableRange & { shown: number },
+  shown: number,
+  counting: { readonly countIn: (some: readonly TableGroup[]) => Promise<number>; readonly budget: RequestBudget },
 ): Promise<{ value: string; shown: number }[]> {
-  if (groups.length === 0 || shown === rowsOf(groups) || part.budget.requests < 0) return [];
+  if (groups.length === 0 || shown === rowsOf(groups) || counting.budget.requests < 0) return [];
   const [first] = groups;
   if (groups.length === 1 && first !== undefined) return [{ value: first.value, shown }];
   const middle = Math.ceil(groups.length / 2);
-  const inFirst = await countGroups(tables, groups.slice(0, middle), part);
-  return [
-    ...(await halve(tables, groups.slice(0, middle), { ...part, shown: inFirst })),
-    ...(await halve(tables, groups.slice(middle), { ...part, shown: shown - inFirst })),
-  ];
-}
-
-/** How many tables the source has in these groups; takes as many requests as their names need. */
-async function countGroups(
-  tables: StreamContext,
-  groups: readonly TableGroup[],
-  { level, within, budget }: TableRange,
-): Promise<number> {
-  const values = groups.map(({ value }) => value);
-  let shown = 0;
-  for (const chunk of chunksOf(level.parameter, values)) {
-    budget.requests -= 1;
-    shown += await count(tables, { ...queryOf(within), [level.parameter]: chunk });
-  }
-  return shown;
+  const [half, rest] = [groups.slice(0, middle), groups.slice(middle)];
+  const inHalf = await counting.countIn(half);
+  return [...(await halve(half, inHalf, counting)), ...(await halve(rest, shown - inHalf, counting))];
 }
 
 function count({ source, environment, onRequest, continueOrStop }: StreamContext, query: Query): Promise<number> {
