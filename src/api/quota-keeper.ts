@@ -1,5 +1,5 @@
+import { hash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { accountKey } from '../../state/account-key.ts';
 import { errorMessage } from '../core/errors.ts';
 import type { QuotaChange, QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import { detach, mergeQuotaStates, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
@@ -21,6 +21,14 @@ export function openQuotaKeeper(
   const account = accountKey({ baseUrl, token });
   const shared = openInDatabase?.(account, nowMs) ?? keeperInFile(account);
   return withUnsharedFallback(shared, { nowMs, onUnshared });
+}
+
+/**
+ * The name of an account where its quota is stored (R23). The token cannot be computed from it, but whoever has the key
+ * can test a list of tokens against it, so a token must not be guessable (R25).
+ */
+export function accountKey({ baseUrl, token }: Pick<QuotaSettings, 'baseUrl' | 'token'>): string {
+  return hash('sha256', JSON.stringify([baseUrl, token]));
 }
 
 /** Loads SQLite at the first change, because a run with a mirror in PostgreSQL needs none of it. */

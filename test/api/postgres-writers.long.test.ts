@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/api/open-store.ts';
+import { accountKey } from '../../src/api/quota-keeper.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { LEASE_MS } from '../../src/core/schedule/lease.ts';
 import type { Stream } from '../../src/core/stream.ts';
@@ -10,7 +11,6 @@ import type { PostgresConnection } from '../../src/destination/postgres/transact
 import { sync } from '../../src/index.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { accountKey } from '../../state/account-key.ts';
 import { HOUR } from '../model/world.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
 import { postgresServer, temporarySchema } from '../support/postgres.ts';

@@ -2,10 +2,11 @@ import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { accountKey } from '../../src/api/quota-keeper.ts';
 import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
 import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota/quota-state.ts';
 import { resumedWindow } from '../../src/core/quota/rate-window.ts';
-import { accountKey } from '../../state/account-key.ts';
+
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
 import { testFolder } from '../support/test-folder.ts';
 
