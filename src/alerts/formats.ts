@@ -17,9 +17,9 @@ export interface RequestBody {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const json = (body: unknown, headers: RequestBody['headers'] = {}): RequestBody => ({
+const json = (body: unknown): RequestBody => ({
   body: JSON.stringify(body),
-  headers: { 'content-type': 'application/json', ...headers },
+  headers: { 'content-type': 'application/json' },
 });
 
 /** Slack shows at most this many characters in a header and in a section. */

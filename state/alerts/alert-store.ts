@@ -189,16 +189,15 @@ export function* loadOpenAlerts(): StateStatements<OpenAlert[]> {
     const { message, members, begunAt } = decode(row);
     const count = Object.keys(members).length;
     const environment = message?.environment?.name ?? null;
+    const title = message === null ? row.subject : messageText({ ...message, count }, null).title;
     return {
       ...{ key: row.id, rule: row.rule, kind: row.kind, env_id: row.env_id, environment },
-      ...{ subject: row.subject, title: message === null ? row.subject : titleOf(message, count) },
+      ...{ subject: row.subject, title },
       ...{ conditions: count, begun_at: begunAt ?? '' },
       ...{ silent: row.silent, snoozed_until: row.snoozed_until },
     };
   });
 }
-
-const titleOf = (message: AlertMessage, count: number): string => messageText({ ...message, count }, null).title;
 
 /** Stops the reminders of open alerts whose id begins with `key`. @returns their ids */
 export function* snoozeAlerts(key: string, until: Instant): StateStatements<string[]> {
