@@ -12,11 +12,11 @@ import { isBusy } from './lock.ts';
 import { userFolder } from './user-folder.ts';
 
 /** The file in this user's state folder that stores the quota of every account. @throws without a home folder */
-export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
-  return join(userFolder('state', env), 'quota.db');
+export function quotaFilePath(): string {
+  return join(userFolder('state'), 'quota.db');
 }
 
-export interface QuotaFileOptions {
+interface QuotaFileOptions {
   /** Returns the path of the file. */
   readonly path: () => string;
   readonly account: string;

@@ -13,17 +13,15 @@ export type StateStatements<Result> = Generator<StateStatement, Result, { readon
  * A statement that runs for every page is a constant text, because rendering one takes longer than SQLite takes to run
  * it.
  */
-export type StateStatement = (SQL | ConstantStatement) & MaybeUnanswered;
+export type StateStatement = (SQL | ConstantStatement) & {
+  /** Set if the answer is not needed: a driver may continue before it has it. */
+  readonly isUnanswered?: boolean;
+};
 
 interface ConstantStatement {
   readonly sql: string;
   /** By their names in `sql`, `@name`; unused values are allowed. */
   readonly values: Readonly<Record<string, unknown>>;
-}
-
-export interface MaybeUnanswered {
-  /** Set if the answer is not needed: a driver may continue before it has it. */
-  readonly isUnanswered?: boolean;
 }
 
 /**
@@ -63,7 +61,7 @@ export function insertStatement<Table extends SQLiteTable>(
   table: Table,
   row: GivenColumns<Table>,
   ending = '',
-): ConstantStatement & MaybeUnanswered {
+): ConstantStatement {
   const values = givenColumns(table, row);
   const names = Object.keys(values);
   const into = `"${getTableName(table)}" ("${names.join('", "')}")`;
@@ -75,7 +73,7 @@ export function upsertInto<Table extends SQLiteTable>(
   table: Table,
   row: GivenColumns<Table>,
   key: readonly SQLiteColumn[],
-): ConstantStatement & MaybeUnanswered {
+) {
   const keys = key.map(({ name }) => name);
   const others = Object.keys(givenColumns(table, row)).filter((name) => !keys.includes(name));
   const set = others.map((name) => `"${name}" = excluded."${name}"`).join(', ');
@@ -84,11 +82,7 @@ export function upsertInto<Table extends SQLiteTable>(
 }
 
 /** Sets the given columns, without an answer; in all rows without a condition. */
-export function update<Table extends SQLiteTable>(
-  table: Table,
-  values: SQLiteUpdateSetSource<Table>,
-  where?: SQL,
-): SQL & MaybeUnanswered {
+export function update<Table extends SQLiteTable>(table: Table, values: SQLiteUpdateSetSource<Table>, where?: SQL) {
   const given = Object.entries(givenColumns(table, values));
   const set = given.map(([name, value]) => sql`${sql.identifier(name)} = ${value}`);
   const statement = sql`update ${table} set ${listed(set)}${where === undefined ? sql`` : sql` where ${where}`}`;

@@ -5,8 +5,8 @@ import { isAbsolute, join } from 'node:path';
 const BASES = { cache: ['XDG_CACHE_HOME', ['.cache']], state: ['XDG_STATE_HOME', ['.local', 'state']] } as const;
 
 /** obsync's folder for one kind of this user's files. @throws without a home folder */
-export function userFolder(kind: keyof typeof BASES, env: NodeJS.ProcessEnv = process.env): string {
+export function userFolder(kind: keyof typeof BASES): string {
   const [variable, usual] = BASES[kind];
-  const stated = env[variable];
+  const stated = process.env[variable];
   return join(stated !== undefined && isAbsolute(stated) ? stated : join(homedir(), ...usual), 'obsync');
 }

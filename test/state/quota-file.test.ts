@@ -1,12 +1,11 @@
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { accountKey } from '../../src/api/quota-keeper.ts';
 import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
 import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota/quota-state.ts';
 import { resumedWindow } from '../../src/core/quota/rate-window.ts';
-
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
 import { testFolder } from '../support/test-folder.ts';
 
@@ -116,7 +115,12 @@ describe('a file that another process replaced', () => {
 });
 
 test('the file is in the state folder of the user (XDG)', () => {
-  expect(quotaFilePath({ XDG_STATE_HOME: '/var/state' })).toBe('/var/state/obsync/quota.db');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const pathIn = (stateHome: string | undefined): string => {
+    vi.stubEnv('XDG_STATE_HOME', stateHome);
+    return quotaFilePath();
+  };
+  expect(pathIn('/var/state')).toBe('/var/state/obsync/quota.db');
   const own = join(homedir(), '.local', 'state', 'obsync', 'quota.db');
-  expect([quotaFilePath({}), quotaFilePath({ XDG_STATE_HOME: 'relative' })]).toEqual([own, own]);
+  expect([pathIn(undefined), pathIn('relative')]).toEqual([own, own]);
 });
