@@ -1,26 +1,17 @@
 import type { AlertChannel } from '../core/alerts/alert.ts';
-import { type AlertDelivery, type DeliveryResult, idempotencyKey, MAX_REFUSALS } from '../core/alerts/delivery.ts';
+import { type AlertDelivery, idempotencyKey, MAX_REFUSALS } from '../core/alerts/delivery.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { DeliveryError } from './deliver.ts';
 
 /** What a sender needs; `deliver` throws a `DeliveryError`. */
 export interface SenderPorts {
-  /** The messages of a channel that were not delivered yet, those of an alert in their order. */
-  outstanding(channel: string): Promise<readonly AlertDelivery[]>;
-  /** Whether a message still waits right before it is sent. */
-  isOutstanding(delivery: AlertDelivery): Promise<boolean>;
-  record(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
+  readonly state: Pick<StateStore, 'outstandingDeliveries' | 'isOutstanding' | 'recordDelivery'>;
+  readonly envIds: readonly string[];
   deliver(channel: AlertChannel, delivery: AlertDelivery, key: string): Promise<void>;
   now(): Instant;
   /** Aborted when the time of all deliveries is over. */
   readonly signal: AbortSignal;
-}
-
-export interface SentAlerts {
-  readonly delivered: number;
-  readonly failed: number;
-  /** The first reason; null if all were delivered. */
-  readonly error: string | null;
 }
 
 /**
@@ -28,11 +19,12 @@ export interface SentAlerts {
  * messages about one thing stay in order on each channel, so an end never comes before its beginning, nor after the
  * next one.
  */
-export async function sendAlerts(channels: readonly AlertChannel[], ports: SenderPorts): Promise<SentAlerts> {
+export async function sendAlerts(channels: readonly AlertChannel[], ports: SenderPorts) {
   const sent = await Promise.all(channels.map((channel) => sendTo(channel, ports)));
   return {
     delivered: sent.reduce((sum, { delivered }) => sum + delivered, 0),
     failed: sent.reduce((sum, { failed }) => sum + failed, 0),
+    /** The first reason; null if all were delivered. */
     error: sent.find(({ error }) => error !== null)?.error ?? null,
   };
 }
@@ -40,19 +32,20 @@ export async function sendAlerts(channels: readonly AlertChannel[], ports: Sende
 const GIVEN_UP = `The message is given up after ${MAX_REFUSALS} attempts`;
 const REPEATED = 'The next run tries again';
 
-async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAlerts> {
+async function sendTo(channel: AlertChannel, ports: SenderPorts) {
+  const { state, envIds, signal } = ports;
   const blocked = new Set<string>();
   let isBlocked = false;
   let [delivered, failed, error]: [number, number, string | null] = [0, 0, null];
-  for (const delivery of await ports.outstanding(channel.name)) {
+  for (const delivery of await state.outstandingDeliveries(channel.name, envIds)) {
     const { rule, kind, subject } = delivery.message;
     const about = JSON.stringify([delivery.env_id, rule, kind, subject]);
-    if (ports.signal.aborted || isBlocked || blocked.has(about)) {
+    if (signal.aborted || isBlocked || blocked.has(about)) {
       failed += 1;
       error ??= `${channel.name}: there was no time for all messages. ${REPEATED}`;
       continue;
     }
-    if (!(await ports.isOutstanding(delivery))) continue;
+    if (!(await state.isOutstanding(delivery))) continue;
     const problem = await attempt(ports, channel, delivery);
     if (problem === null) delivered += 1;
     else {
@@ -74,7 +67,7 @@ async function attempt(
   const sending = ports.deliver(channel, delivery, idempotencyKey(delivery));
   const problem = await sending.then(() => null, asDeliveryError);
   const { message: error = null, isRefused = false } = problem ?? {};
-  await ports.record(delivery, { at: ports.now(), error, isRefused });
+  await ports.state.recordDelivery(delivery, { at: ports.now(), error, isRefused });
   return problem;
 }
 

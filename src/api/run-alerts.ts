@@ -92,9 +92,8 @@ async function send(
     streams: USUAL_STREAMS,
   });
   const sent = await sendAlerts(alerts.channels, {
-    outstanding: (channel) => state.outstandingDeliveries(channel, envIds),
-    isOutstanding: (delivery) => state.isOutstanding(delivery),
-    record: (delivery, result) => state.recordDelivery(delivery, result),
+    state,
+    envIds,
     deliver: (channel, { message }, key) =>
       sender.deliver(channel, { message, key, pageUrl: alerts.pageUrl, source: settings.baseUrl }, signal),
     now: clock,

@@ -58,9 +58,8 @@ async function simulate(mirror: CrashingMirror, after: number) {
     send: (nth: number | null, isAccepted: () => boolean) =>
       mirror.crashing(nth, () =>
         sendAlerts([{ name: 'it', type: 'exec', program: 'true', args: [] }], {
-          outstanding: (channel) => state.outstandingDeliveries(channel, ['e']),
-          isOutstanding: (delivery) => state.isOutstanding(delivery),
-          record: (delivery, result) => state.recordDelivery(delivery, result),
+          state,
+          envIds: ['e'],
           async deliver(_, { message }, key) {
             if (!isAccepted()) throw new DeliveryError('refused', { isOfMessage: true });
             received.push({ key, what: `${message.event} ${message.subject}` });

@@ -75,8 +75,15 @@ function simulate(after: number) {
       const next = outcomes.values();
       let outcome: (typeof OUTCOMES)[number] = 'accepted';
       const ports: SenderPorts = {
-        outstanding: async () => [...waiting],
-        isOutstanding: async (delivery) => waiting.includes(delivery),
+        state: {
+          outstandingDeliveries: async () => [...waiting],
+          isOutstanding: async (delivery) => waiting.includes(delivery),
+          async recordDelivery(delivery, { error }) {
+            if (outcome === 'crash-recording') throw new Crash();
+            if (error === null) waiting.splice(waiting.indexOf(delivery), 1);
+          },
+        },
+        envIds: [],
         async deliver(_, { message }, key) {
           outcome = next.next().value ?? 'accepted';
           if (outcome === 'crash-before') throw new Crash();
@@ -84,10 +91,6 @@ function simulate(after: number) {
             throw new DeliveryError(outcome, { isOfMessage: outcome === 'refused' });
           received.push({ key, what: `${message.event} ${message.subject}` });
           if (outcome === 'crash-after') throw new Crash();
-        },
-        async record(delivery, { error }) {
-          if (outcome === 'crash-recording') throw new Crash();
-          if (error === null) waiting.splice(waiting.indexOf(delivery), 1);
         },
         now: () => at,
         signal: new AbortController().signal,
