@@ -1,7 +1,7 @@
 import { and, asc, eq, ne, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
 import { SyncError, usageError } from '../core/errors.ts';
-import { type Instant, instantOfMs } from '../core/time/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import { whereAlive } from './worker-identity.ts';
 
@@ -15,14 +15,6 @@ export interface SyncAccount
   > {
   /** The options of its syncs, named as in the library. */
   readonly options: Readonly<Record<string, unknown>>;
-}
-
-/** A stored account with what is known about it. */
-export interface KnownAccount extends SyncAccount {
-  readonly added_at: Instant;
-  /** How many environments it has; null until they are listed. */
-  readonly environments: number | null;
-  readonly listing_error: string | null;
 }
 
 export function accountOf(row: AccountRow): SyncAccount {
@@ -84,12 +76,14 @@ export async function findAccount({ drizzle }: WorkTransaction, name: string): P
   return row === undefined ? null : accountOf(row);
 }
 
-export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAccount[]> {
+/** The accounts with what is known about them. */
+export async function loadAccounts({ drizzle }: WorkDatabase) {
   const environments = drizzle.$count(accountEnvironments, eq(accountEnvironments.account, accounts.name));
   const rows = await drizzle.select({ account: accounts, environments }).from(accounts).orderBy(asc(accounts.name));
   return rows.map(({ account, environments: found }) => ({
     ...accountOf(account),
     added_at: instantOfMs(account.added_at.getTime()),
+    /** How many environments it has; null until they are listed. */
     environments: account.listed_at === null ? null : found,
     listing_error: account.listing_error,
   }));
