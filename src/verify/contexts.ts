@@ -6,17 +6,12 @@ import type { MirrorReader } from '../core/ports/mirror-reader.ts';
 import type { Source } from '../core/ports/source.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { parentsOf, type Row, type Stream, type StreamName } from '../core/stream.ts';
-import type { Instant } from '../core/time/instant.ts';
 
 /** Both sides of one environment. */
-export interface EnvironmentContext {
+export interface EnvironmentContext extends Pick<RefreshTimes, 'refreshedAt' | 'metRefreshAt'> {
   /** All collections, including those that are not verified. */
   readonly catalogue: readonly Stream[];
   readonly environment: ListedEnvironment;
-  /** When the service last refreshed the environment, if it says so. */
-  readonly refreshedAt: Instant | null;
-  /** The same time as the last run saw it. */
-  readonly metRefreshAt: Instant | null;
   readonly source: Source;
   readonly reader: MirrorReader;
   /** The checkpoints before the first page: a sync may move them meanwhile. */
