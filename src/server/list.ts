@@ -1,4 +1,4 @@
-import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
+import { type SqlRow, type SqlStatement, selectValues } from '../page-data/sql.ts';
 import { sortColumn, sortsOf } from './access-path.ts';
 import { type CursorSeal, openCursor, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
@@ -151,7 +151,7 @@ function addChildRows(view: MirrorSnapshot, request: ListRequest, items: readonl
     const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
     const rows = view.rows({
       sql: `select ${names} from ${part.table} where env_id = @env ${recent}
-        and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
+        and "${key}" in ${selectValues('keys')} order by ${part.key.join(', ')}`,
       values: { ...valuesOf(request), keys: JSON.stringify(items.map((item) => item[key])) },
     });
     const byKey = Map.groupBy(rows, (row) => row[key]);
