@@ -1,6 +1,6 @@
 import type { ReachCount } from './page-data.ts';
-import { type PageReads, type PageScope, selectTexts } from './page-scope.ts';
-import { cacheBySignature, cacheRecent, snapshotSignature } from './signature-cache.ts';
+import { type PageScope, selectTexts } from './page-scope.ts';
+import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
 
 export type LineageDirection = 'upstream' | 'downstream';
 
@@ -74,19 +74,16 @@ export const NO_REACH: ReachCount = { downstream_count: 0, downstream_bi_count: 
 /** A walk stops counting at this number of assets. */
 const MAX_REACHED = 10_000;
 
-/** The lineage of an environment as the reader sees it, cached for one state of the mirror. */
-export function lineageOf(scope: PageScope): VisibleLineage {
-  const known = lineages.get(scope.reads) ?? new Map<string, VisibleLineage>();
-  lineages.set(scope.reads, known);
-  const key = JSON.stringify([scope.env, scope.limit]);
-  const lineage = known.get(key) ?? readLineage(scope);
-  cacheRecent(known, key, lineage, MAX_LINEAGES);
-  return lineage;
-}
-
-/** They end with the state, because each refers to its graph. */
-const lineages = new WeakMap<PageReads, Map<string, VisibleLineage>>();
-const MAX_LINEAGES = 4;
+/**
+ * The lineage of an environment as the reader sees it. It is cached for one state of the mirror, in which nothing
+ * changes: its cache ends with that state, because each lineage refers to its graph.
+ */
+export const lineageOf = cacheBySignature(
+  4,
+  () => '',
+  readLineage,
+  ({ reads }) => reads,
+);
 
 export type VisibleLineage = ReturnType<typeof readLineage>;
 

@@ -2,20 +2,21 @@ import { type PageScope, selectTexts } from './page-scope.ts';
 
 /**
  * Caches a slow result until the tables it depends on change; most commits change other tables. `signature` identifies
- * the state of these tables, and `variant` distinguishes results of one function. Each mirror has its own cache, which
- * holds `capacity` results, one per environment, reader and `variant`.
+ * the state of these tables, and `variant` distinguishes results of one function. Each mirror, or other owner, has its
+ * own cache, which holds `capacity` results, one per environment, reader and `variant`.
  */
 export function cacheBySignature<Result, Variant = void>(
   capacity: number,
   signature: (scope: PageScope) => string,
   compute: (scope: PageScope, variant: Variant) => Result,
+  ownerOf: (scope: PageScope) => object = ({ reads }) => reads.memory,
 ): (scope: PageScope, variant: Variant) => Result {
   type CachedResult = { readonly signature: string; readonly result: Result };
   const caches = new WeakMap<object, Map<string, CachedResult>>();
   return (scope, variant) => {
-    const { memory } = scope.reads;
-    const cache = caches.get(memory) ?? new Map<string, CachedResult>();
-    caches.set(memory, cache);
+    const owner = ownerOf(scope);
+    const cache = caches.get(owner) ?? new Map<string, CachedResult>();
+    caches.set(owner, cache);
     const key = JSON.stringify([scope.env, scope.limit, variant]);
     const now = signature(scope);
     const known = cache.get(key);
