@@ -41,7 +41,3 @@ export async function databaseTime({ query }: Pick<WorkTransaction, 'query'>): P
 export function instantOfDate(time: Date | null | undefined): Instant | null {
   return time == null ? null : instantOfMs(time.getTime());
 }
-
-export function timeOf(instant: Instant | null): Date | null {
-  return instant === null ? null : new Date(instant);
-}

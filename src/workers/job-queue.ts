@@ -5,7 +5,7 @@ import type { NextTick } from '../core/schedule/schedule.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { accountOf, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
-import { dueAfter, inSeconds, queuePosition, timeOf } from './due-time.ts';
+import { dueAfter, inSeconds, queuePosition } from './due-time.ts';
 import { whereAlive } from './worker-identity.ts';
 
 export interface ClaimedSync {
@@ -111,13 +111,13 @@ export async function endSync(
     .set({
       worker: null,
       started_at: null,
-      last_started_at: timeOf(startedAt),
+      last_started_at: new Date(startedAt),
       due_at: sql`case when ${isSameCron} then ${due}::timestamptz else ${due_at} end`,
       queue_at: sql`case when ${isSameCron} then ${queuePosition(account.name, environment.id, due)} else ${queue_at} end`,
       ended_at: sql`now()`,
       status,
       error,
-      ...(status === 'done' ? { synced_at: timeOf(startedAt) } : {}),
+      ...(status === 'done' ? { synced_at: new Date(startedAt) } : {}),
     })
     .where(status === 'done' ? whereNewest(claim) : whereStillClaimed(claim, worker));
 }
@@ -139,7 +139,7 @@ function whereStillClaimed({ account, environment, startedAt }: ClaimedSync, wor
     eq(accountEnvironments.account, account.name),
     eq(accountEnvironments.env_id, environment.id),
     eq(accountEnvironments.worker, worker),
-    eq(accountEnvironments.started_at, timeOf(startedAt) as Date),
+    eq(accountEnvironments.started_at, new Date(startedAt)),
   );
 }
 
@@ -151,6 +151,6 @@ function whereNewest({ account, environment, startedAt }: ClaimedSync) {
     eq(env_id, environment.id),
     sql`(${account.base_url}, ${account.mirror_schema}) = (select ${accounts.base_url}, ${accounts.mirror_schema} from ${accounts}
       where ${accounts.name} = ${account.name})`,
-    or(isNull(last_started_at), lte(last_started_at, timeOf(startedAt) as Date)),
+    or(isNull(last_started_at), lte(last_started_at, new Date(startedAt))),
   );
 }

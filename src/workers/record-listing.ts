@@ -6,7 +6,7 @@ import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environment
 import type { Instant } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
-import { databaseTime, dueAfter, inSeconds, instantOfDate, queuePosition, timeOf } from './due-time.ts';
+import { databaseTime, dueAfter, inSeconds, instantOfDate, queuePosition } from './due-time.ts';
 import type { JobDeferral } from './job-queue.ts';
 
 /** Records an account's environments and when each is due. Returns the problem with its selected ones, or null. */
@@ -45,7 +45,8 @@ async function recordEnvironment(
 ): Promise<void> {
   const isMoved = row === undefined || instantOfDate(row.due_at) !== due;
   if (!isMoved && row.name === name && row.cron === cron) return;
-  const moved = isMoved ? { due_at: timeOf(due), queue_at: queuePosition(account, id, due) } : {};
+  const dueAt = due === null ? null : new Date(due);
+  const moved = isMoved ? { due_at: dueAt, queue_at: queuePosition(account, id, due) } : {};
   const columns = { name, cron, ...moved };
   await drizzle
     .insert(accountEnvironments)
