@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { columnsOf } from '../../src/cli/command.ts';
 import { INITIAL, nextProgress, renderProgress } from '../../src/cli/progress-state.ts';
 import { watchRun } from '../../src/cli/progress-view.ts';
@@ -42,6 +42,21 @@ test('a terminal shows every failure of alerts once the run has ended', async ()
   close();
   const line = (name: string) => `alerts: 0 messages delivered, 1 not delivered: ${name}: it answered 503\n`;
   expect(io.stderr.text).toContain(line('watch') + line('team'));
+});
+
+test('a quiet run opens its log with the first problem, and logs every problem before it ends', async () => {
+  const io = testIo({});
+  const log = vi.spyOn(io, 'log');
+  const { onProgress, close } = await watchRun(io, { quiet: true });
+  onProgress({ type: 'environments', environments: [], missing: [] });
+  onProgress({ type: 'alerts', delivered: 1, failed: 0, error: null });
+  expect(log).not.toHaveBeenCalled();
+  onProgress({ type: 'environments', environments: [], missing: [{ id: 'e', name: 'old', cron: null }] });
+  onProgress({ type: 'alerts', delivered: 0, failed: 1, error: 'team: it answered 503' });
+  await close();
+  expect(log).toHaveBeenCalledOnce();
+  const lines = io.stderr.text.trimEnd().split('\n');
+  expect(lines).toEqual([expect.stringContaining('old is no longer listed'), expect.stringContaining('not delivered')]);
 });
 
 test('a terminal of 0 columns counts as one of 80', () => {
