@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Stream } from '../../src/core/stream.ts';
+import { hashOfViews, VIEWS_HASH } from '../../src/destination/postgres/migrations.ts';
+import { postgresViews } from '../../src/destination/postgres/views.ts';
 import { writeNoted } from '../../src/destination/sql/seen-keys.ts';
 import { list, quote } from '../../src/destination/sql/tables.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
@@ -67,6 +69,10 @@ test.each(CATALOGUE)('every part of a commit of $name runs the statements record
     sections.push(section(title, statements));
   }
   await expect(`${sections.join('\n\n\n')}\n`).toMatchFileSnapshot(`sql/${stream.name}.sql`);
+});
+
+test('the package has the hash of the views and comments that this version makes in PostgreSQL', async () => {
+  await expect(`${hashOfViews(postgresViews())}\n`).toMatchFileSnapshot(VIEWS_HASH);
 });
 
 test('no statement of a commit has a bare parameter, because SQLite may plan it again whenever one is bound', async () => {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
@@ -5,12 +7,14 @@ import { escapeIdentifier } from 'pg';
 import { SyncError, usageError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesIn, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
-import { LOCK_NOT_AVAILABLE } from './server-error.ts';
+import { codeOf, LOCK_NOT_AVAILABLE } from './server-error.ts';
 import { inTransaction, type PostgresConnection } from './transaction.ts';
-import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-postgres');
+
+/** The hash of this version's views: making them takes more CPU than reading the mirror's. */
+export const VIEWS_HASH = join(MIGRATIONS, 'views.sha256');
 
 /**
  * Creates the tables and views of a new mirror in its schema, or migrates those of an older version, in one
@@ -49,6 +53,7 @@ export async function migrateInside(
   if (from === 0) await refuseTaken(connection, schema);
   await enterSchema(connection, schema);
   const ahead = allMigrations().filter(({ folderMillis }) => folderMillis > from);
+  const { aroundViews } = await import('./views.ts');
   await aroundViews(connection, schema, () => apply(connection, ahead));
   return from === 0 ? 'made' : 'updated';
 }
@@ -83,7 +88,21 @@ export async function lockMigrations(connection: PostgresConnection, schema: str
 /** Whether this version has nothing to migrate. */
 async function isUpToDate(connection: PostgresConnection, schema: string): Promise<boolean> {
   const { found, last } = await comparedVersion(connection, schema);
-  return found === last && (await hasViews(connection, escapeIdentifier(schema)));
+  if (found !== last) return false;
+  const journal = `${escapeIdentifier(schema)}.__obsync_views`;
+  const { rows } = await connection.query(`select name, hash from ${journal} order by number`);
+  return hashOfViews(rows) === readFileSync(VIEWS_HASH, 'utf8').trim();
+}
+
+/** Our views as they are in the database, in creation order. Other names in the schema are not ours. */
+const VIEW_JOURNAL =
+  'create table if not exists __obsync_views (number bigint primary key, name text not null, hash text not null)';
+
+/** Changes with any view or comment. */
+export function hashOfViews(views: readonly Partial<Record<'name' | 'hash', unknown>>[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify(views.map(({ name, hash }) => [name, hash])))
+    .digest('hex');
 }
 
 /** @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build */
@@ -98,6 +117,7 @@ export async function comparedVersion(connection: PostgresConnection, schema: st
 
 /** A schema may hold other things too, but none with our names. */
 async function refuseTaken(connection: PostgresConnection, schema: string): Promise<void> {
+  const { postgresViews } = await import('./views.ts');
   const { rows } = await connection.query(
     'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
     [escapeIdentifier(schema), [...mirrorTables(), ...postgresViews().map(({ name }) => name)]],

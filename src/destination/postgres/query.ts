@@ -1,7 +1,7 @@
 /// <reference path="./pg-cursor.d.ts" />
 import { type Client, type Connection, DatabaseError, type Submittable } from 'pg';
 import Cursor from 'pg-cursor';
-import { SyncError, translateErrors, usageError } from '../../core/errors.ts';
+import { SyncError, usageError } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
@@ -9,7 +9,6 @@ import { refuseOtherVersion } from './copy.ts';
 import { beginIn, closeOnError, type OpenConnection, openConnection } from './open-connection.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './values.ts';
-import { functionOf, recursiveViews } from './views.ts';
 
 type ResultRow = readonly SqlValue[];
 
@@ -35,7 +34,9 @@ async function startQuery(
 ): Promise<StatementRows> {
   // A statement without rows is not run at all: COPY would write files on the server even in a read-only transaction.
   const described = returnsRows(connection.client, query.sql);
-  const hasRows = await translateErrors(described, (error) => statementError(display, query, error));
+  const hasRows = await described.catch(async (error: unknown) => {
+    throw await statementError(display, query, error);
+  });
   if (!hasRows) throw usageError('query only reads, and this statement returns no rows: use a SELECT');
   const { sql, parameters = [], bigints = false } = query;
   const cursor = connection.client.query(
@@ -44,7 +45,7 @@ async function startQuery(
   const read = (count: number) =>
     new Promise<{ rows: ResultRow[]; columns: string[] }>((resolve, reject) => {
       cursor.read(count, (error, rows, result) => {
-        if (error) reject(statementError(display, query, error));
+        if (error) statementError(display, query, error).then(reject, reject);
         else resolve({ rows, columns: result?.fields.map(({ name }) => name) ?? [] });
       });
     });
@@ -72,7 +73,11 @@ const MAX_ROWS = 2000;
 /** Classes of SQLSTATE that are not about the statement. */
 const OF_THE_SERVER = /^(08(?!P01)|28|3D|53|57P|58|XX)/;
 
-function statementError(display: string, { sql, timeoutSeconds }: ReadStatement, error: unknown): unknown {
+async function statementError(
+  display: string,
+  { sql, timeoutSeconds }: ReadStatement,
+  error: unknown,
+): Promise<unknown> {
   const state = sqlStateOf(error);
   if (!(error instanceof DatabaseError) || state === null || OF_THE_SERVER.test(state))
     return serverError(display, error);
@@ -82,17 +87,17 @@ function statementError(display: string, { sql, timeoutSeconds }: ReadStatement,
       `the statement was cancelled: it took longer than ${timeoutSeconds} seconds, or an administrator cancelled it; make it cheaper, or allow more with --statement-timeout`,
       { cause: error },
     );
-  return usageError(adviceFor(state, sql, error), { cause: error });
+  return usageError(await adviceFor(state, sql, error), { cause: error });
 }
 
-function adviceFor(state: string, sql: string, { message, position, hint }: DatabaseError): string {
+async function adviceFor(state: string, sql: string, { message, position, hint }: DatabaseError): Promise<string> {
   if (state === '25006') return 'query only reads, but this statement writes: use a SELECT';
   // The parser reports a position, unless the error is a second statement.
   if (state === '42601' && position === undefined) return 'query takes one SQL statement';
   // A parameter without a value.
   if (state === '08P01' || state === '42P02') return 'the statement has parameters: write their values into it';
   const place = position === undefined ? '' : ` (${placeOf(sql, Number(position))})`;
-  const advice = state === NOT_SUPPORTED ? adviceForCitus(sql) : '';
+  const advice = state === NOT_SUPPORTED ? await adviceForCitus(sql) : '';
   return `the statement cannot be run: ${message}${place}${hint === undefined ? '' : `; ${hint}`}${advice}`;
 }
 
@@ -100,7 +105,8 @@ function adviceFor(state: string, sql: string, { message, position, hint }: Data
 const NOT_SUPPORTED = '0A000';
 
 /** Citus reads a recursive view only through its function. */
-function adviceForCitus(sql: string): string {
+async function adviceForCitus(sql: string): Promise<string> {
+  const { functionOf, recursiveViews } = await import('./views.ts');
   const read = recursiveViews().filter((name) => new RegExp(`\\b${name}\\b`, 'i').test(sql));
   const functions = read.map((name) => `${functionOf(name)}('ENVIRONMENT_ID') instead of ${name}`);
   return functions.length === 0 ? '' : `; on Citus, read ${functions.join(' and ')}`;

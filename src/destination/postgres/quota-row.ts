@@ -1,8 +1,8 @@
 import type { QuotaChange, QuotaKeeper } from '../../core/ports/quota-keeper.ts';
 import { type AccountTimeReading, accountTime, TOLERANCE_MS } from '../../core/quota/account-time.ts';
 import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
+import { codeOf } from './server-error.ts';
 import type { PostgresConnection, PostgresDatabase, PostgresTransaction, TransactionWork } from './transaction.ts';
-import { codeOf } from './views.ts';
 
 /** How long a transaction may hold the row of a quota without a statement. */
 export const QUOTA_IDLE_MS = 10_000;

@@ -109,6 +109,12 @@ export function sqlStateOf(error: unknown): string | null {
   return met instanceof DatabaseError ? (met.code ?? null) : null;
 }
 
+/** The code of an error of any driver, even if it was already explained. */
+export function codeOf(error: unknown): unknown {
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
+  return cause?.code ?? code;
+}
+
 /** @throws SyncError `usage` for a server that lacks what the statements need */
 export function refuseOldServer(display: string, versionNumber: number): void {
   if (versionNumber >= OLDEST * 10_000) return;

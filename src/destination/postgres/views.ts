@@ -9,6 +9,7 @@ import { selectInPostgres } from '../../../schema/view.ts';
 import { VIEW_FUNCTIONS } from '../../../schema/view-postgres.ts';
 import { usageError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
+import { codeOf } from './server-error.ts';
 import type { PostgresConnection } from './transaction.ts';
 
 interface PostgresView {
@@ -17,10 +18,6 @@ interface PostgresView {
   /** Changes with what the view is made of, and with the comments, which it loses when it is dropped. */
   readonly hash: string;
 }
-
-/** Our views as they are in the database, in creation order. Other names in the schema are not ours. */
-export const VIEW_JOURNAL =
-  'create table if not exists __obsync_views (number bigint primary key, name text not null, hash text not null)';
 
 /** Every view, after those that it reads. */
 export function postgresViews(): PostgresView[] {
@@ -80,16 +77,6 @@ function inlined(select: string, views: readonly PostgresView[]): string {
 
 const reads = ({ select }: PostgresView, { name }: PostgresView) => new RegExp(`(FROM|JOIN) ${name}\\b`).test(select);
 
-/** Whether the schema, by its quoted name, has exactly these views and comments. */
-export async function hasViews(connection: PostgresConnection, quotedSchema: string): Promise<boolean> {
-  const { rows } = await connection.query(`select name, hash from ${quotedSchema}.__obsync_views order by number`);
-  const wanted = postgresViews();
-  return (
-    rows.length === wanted.length &&
-    wanted.every(({ name, hash }, i) => rows[i]?.['name'] === name && rows[i]?.['hash'] === hash)
-  );
-}
-
 /**
  * Changes the tables, and then creates this version's views and comments. The views are dropped first so they don't
  * block the change, unless other users' views depend on them: then they are replaced, which PostgreSQL allows while
@@ -126,12 +113,6 @@ export async function aroundViews(
 
 /** Something depends on what is dropped or uses a column whose type changes, or a view would get other columns. */
 const IN_THE_WAY: ReadonlySet<string> = new Set(['2BP01', '0A000', '42P16']);
-
-/** The SQLSTATE of an error, even if it was already explained. */
-export function codeOf(error: unknown): unknown {
-  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
-  return cause?.code ?? code;
-}
 
 async function drop(connection: PostgresConnection, names: readonly string[]): Promise<void> {
   for (const name of names) {
