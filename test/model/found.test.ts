@@ -43,6 +43,17 @@ const TRUSTED_WITHOUT_DATE: Command[] = [
   { ...PLAIN_SYNC, pageSize: 1, concurrency: 1, history: false },
 ];
 
+/** The list of BI assets returns an older version than one whose time only a server's clock would expose. */
+const OLDER_WITHOUT_DATE: Command[] = [
+  { type: 'dates', dates: 'never' },
+  act('stampInFuture', 1),
+  { ...PLAIN_SYNC, full: true },
+  act('breakScan', 0),
+  { type: 'advance', seconds: 8 * DAY },
+  act('unknownField', 1),
+  { ...PLAIN_SYNC, pageSize: 1 },
+];
+
 /** Marks of columns that leave the feed's lookback while lineage cannot be scanned. */
 const MARKED_OUT_OF_REACH: Command[] = [
   { type: 'act', action: { name: 'removeAsset', n: 0, m: 0, variant: 0 } },
@@ -95,6 +106,7 @@ test.each([
 test.each<[string, Command[]]>([
   ['a bound that expires while its request is being prepared is not sent (R3)', BOUND_EXPIRES_IN_RUN],
   ['of two versions on a page the winner stays, even if the stored time was untrusted (R10)', TRUSTED_WITHOUT_DATE],
+  ['without a server time, a typed list does not replace a version with a later time (R10, R22)', OLDER_WITHOUT_DATE],
   [
     'a mark beyond the reach of the feed stays until its edges have been read, even if its column is returned (R18)',
     MARKED_OUT_OF_REACH,

@@ -3,7 +3,6 @@ import { CATALOGUE, type CollectionName } from '../../../src/streams/catalogue.t
 import type { CatalogueEntry } from '../../../src/streams/entry.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';
 import { derivedFrom } from '../cached-reads.ts';
-import { FAR_FUTURE } from '../environment.ts';
 import { canonicalJson, instantText } from '../expected-rows.ts';
 import { isFeed, itemsOf, type ServedPage, type ServedRead } from '../request-log.ts';
 import type { ObservedCommit, Row, TestMirror } from '../test-mirror.ts';
@@ -93,12 +92,12 @@ function settledBefore(
 
 /**
  * Whether the row is younger than the overlap, so its dependents may be committed after the read (R18, R22). A time
- * that counts as missing says nothing (R10).
+ * that counts as missing says nothing; without a server time, none does (R10).
  */
 export function mayLag(transition: CommitTransition, read: ServedRead, row: Row | undefined): boolean {
   const settled = settledBefore(read, transition);
   const at = timeOf(row ?? {}, 'synced_at');
-  if (at === '' || at === instantText(FAR_FUTURE) || isUntrusted(at, transition)) return false;
+  if (at === '' || isUntrusted(at, transition)) return false;
   return settled === null || at > settled;
 }
 
