@@ -77,7 +77,7 @@ function schedulePorts(
       };
       const perRun = { keptQuota, environments: environments.map(({ id }) => id) };
       const summary = await runWithFreshToken(runner, perRun, { signal, onProgress });
-      const failure = await runner.writeTextfile(db, runner.thread);
+      const failure = await runner.writeTextfile(db, () => runner.thread.run('measure', db));
       if (failure !== null) log.warn(failure);
       emit({ type: 'run', summary });
       return { summary, listed: listed ? await readEnvironments(db) : null };

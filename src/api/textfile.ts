@@ -2,23 +2,23 @@ import { accessSync, chmodSync, constants, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { errorCode } from '../core/errors.ts';
 import { NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
+import type { Measurements } from '../metrics/measurements.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { OptionsNamed } from '../settings/options.ts';
-import type { JobRunner } from './thread/in-thread.ts';
 
-/** Writes the metrics of a mirror. @returns why that failed; else null */
-export type WriteTextfile = (db: string, jobs: JobRunner) => Promise<string | null>;
+/** Writes the metrics of a mirror. `measure` reads what takes a while. @returns why that failed; else null */
+export type WriteTextfile = (db: string, measure: () => Promise<Measurements>) => Promise<string | null>;
 
 /** How metrics are written for node_exporter, if at all. @throws SyncError `usage` if the file can never be written */
 export function textfileWriter({ textfile }: OptionsNamed<'textfile'>): WriteTextfile {
   if (textfile === undefined) return async () => null;
   const path = resolve(textfile);
   refuseUnwritable(path);
-  return async (db, jobs) => {
+  return async (db, measure) => {
     try {
       // Loaded only here: most runs write no metrics.
       const { mirrorMetrics } = await import('./mirror-metrics.ts');
-      replaceFile(path, await mirrorMetrics(db, () => jobs.run('measure', db)).text());
+      replaceFile(path, await mirrorMetrics(db, measure).text());
       return null;
     } catch (error) {
       return `${path} was not written: check it and its folder (${errorCode(error) || String(error)})`;

@@ -34,7 +34,6 @@ import { clock, syncSettings, watchOf } from '../../src/settings/sync-settings.t
 import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
 import { HOUR } from '../model/world.ts';
-import { temporarySchema } from '../support/postgres.ts';
 import { servedWorld } from '../support/served-world.ts';
 
 /** Serves two environments, and picks the path of their mirror. */
@@ -55,16 +54,6 @@ const refused = (message: RegExp, more: object = {}) => ({
   message: expect.stringMatching(message),
   ...more,
 });
-
-/** A run into a file has a thread of its own; one into PostgreSQL works in the calling thread. */
-const MIRRORS = ['a file', 'PostgreSQL'] as const;
-
-async function setUpIn(mirror: (typeof MIRRORS)[number]) {
-  const made = await setUp();
-  if (mirror === 'a file') return made;
-  const { url } = await temporarySchema();
-  return { ...made, options: { ...made.options, db: url } };
-}
 
 describe('the library', () => {
   test('it syncs, forecasts, verifies and reports with plain options, and sends events', async () => {
@@ -129,24 +118,21 @@ describe('the library', () => {
     },
   );
 
-  test.each(MIRRORS)(
-    'a sync into %s accepts a signal of another realm, and refuses an object that only resembles one (R27)',
-    async (mirror) => {
-      const { options } = await setUpIn(mirror);
-      const { signal } = new AbortController();
-      const foreign = Object.create(null, {
-        aborted: { get: () => signal.aborted },
-        addEventListener: { value: signal.addEventListener.bind(signal) },
-        removeEventListener: { value: signal.removeEventListener.bind(signal) },
-      });
-      expect(foreign).not.toBeInstanceOf(AbortSignal);
-      expect(await sync({ ...options, signal: foreign })).toMatchObject({ status: 'done' });
-      for (const wrong of [null, {}, { aborted: false }, { addEventListener() {} }])
-        await expect(sync({ ...options, signal: wrong as never })).rejects.toMatchObject(
-          refused(/^the option signal needs an AbortSignal$/, { option: 'signal' }),
-        );
-    },
-  );
+  test('a signal of another realm is accepted, and an object that only resembles one is refused (R27)', async () => {
+    const { options } = await setUp();
+    const { signal } = new AbortController();
+    const foreign = Object.create(null, {
+      aborted: { get: () => signal.aborted },
+      addEventListener: { value: signal.addEventListener.bind(signal) },
+      removeEventListener: { value: signal.removeEventListener.bind(signal) },
+    });
+    expect(foreign).not.toBeInstanceOf(AbortSignal);
+    expect(await sync({ ...options, signal: foreign })).toMatchObject({ status: 'done' });
+    for (const wrong of [null, {}, { aborted: false }, { addEventListener() {} }])
+      await expect(sync({ ...options, signal: wrong as never })).rejects.toMatchObject(
+        refused(/^the option signal needs an AbortSignal$/, { option: 'signal' }),
+      );
+  });
 
   test('options that are not an object are refused', async () => {
     await expect(sync(undefined as unknown as SyncOptions)).rejects.toMatchObject(
@@ -171,30 +157,24 @@ describe('the library', () => {
     expectTypeOf<Exclude<Named, keyof typeof OPTIONS | keyof typeof LIBRARY_OPTIONS>>().toBeNever();
   });
 
-  test.each(MIRRORS)(
-    'a sync into %s stops when its signal is aborted, and the next run resumes (R27)',
-    async (mirror) => {
-      const { options } = await setUpIn(mirror);
-      const stop = new AbortController();
-      const onProgress = ({ type }: SyncEvent): void => (type === 'environments' ? stop.abort() : undefined);
-      const stopped = await sync({ ...options, concurrency: 1, pageSize: 1, signal: stop.signal, onProgress });
-      expect(stopped).toMatchObject({ recovery: 'signal' });
-      expect(await sync(options)).toMatchObject({ status: 'done' });
-      expect(await sync({ ...options, signal: AbortSignal.abort() })).toMatchObject({ recovery: 'signal' });
-    },
-  );
+  test('a sync stops when its signal is aborted, and the next run resumes (R27)', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const onProgress = ({ type }: SyncEvent): void => (type === 'environments' ? stop.abort() : undefined);
+    const stopped = await sync({ ...options, concurrency: 1, pageSize: 1, signal: stop.signal, onProgress });
+    expect(stopped).toMatchObject({ recovery: 'signal' });
+    expect(await sync(options)).toMatchObject({ status: 'done' });
+    expect(await sync({ ...options, signal: AbortSignal.abort() })).toMatchObject({ recovery: 'signal' });
+  });
 
-  test.each(MIRRORS)(
-    'a run into %s whose listener throws is finished, and then rejects with that error',
-    async (mirror) => {
-      const { options } = await setUpIn(mirror);
-      const onProgress = (): never => {
-        throw new Error('the watcher failed');
-      };
-      await expect(sync({ ...options, onProgress })).rejects.toThrow('the watcher failed');
-      expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
-    },
-  );
+  test('a run whose listener throws is finished, and then rejects with that error', async () => {
+    const { options } = await setUp();
+    const onProgress = (): never => {
+      throw new Error('the watcher failed');
+    };
+    await expect(sync({ ...options, onProgress })).rejects.toThrow('the watcher failed');
+    expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
+  });
 
   test('a plan whose listener throws is finished, and then rejects with that error', async () => {
     const { options } = await setUp();

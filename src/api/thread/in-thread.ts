@@ -7,17 +7,13 @@ import type { WorkWatch } from '../../settings/sync-settings.ts';
 import { deferErrors } from '../defer-errors.ts';
 import type { JobEvent, JobReply, SerializedError, ThreadJob, ThreadJobs } from './thread-messages.ts';
 
-/** Performs jobs, one at a time. */
-export interface JobRunner {
+/** Runs jobs in a thread, one at a time: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
+export interface RunThread {
   run<Name extends keyof ThreadJobs>(
     name: Name,
     settings: Parameters<ThreadJobs[Name]>[0],
     watch?: ProgressOptions<EventOf<ThreadJobs[Name]>>,
   ): ReturnType<ThreadJobs[Name]>;
-}
-
-/** Performs jobs in a thread: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
-export interface RunThread extends JobRunner {
   close(): Promise<void>;
 }
 
