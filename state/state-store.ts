@@ -15,7 +15,7 @@ interface StateOwner {
   /** Its name in messages. */
   readonly name: string;
   readonly clock: MirrorClock;
-  /** For the key of a new mirror, and the nonce of each run; by default, those of `runLog`. */
+  /** Makes the key of a new mirror and the nonce of each run; by default, at random. */
   readonly randomHex?: (() => string) | undefined;
 }
 

@@ -142,9 +142,9 @@ async function exportTo(
     const work = { connection, scope, ...where, signal: watch.signal, nowMs: Date.now(), onTable };
     return reportOf(settings.to, await exportTables(work, readManifest(path)));
   } finally {
-    lock?.release();
     // An upload follows, and a reader keeps the log of the mirror from shrinking.
     if (connection.inTransaction) connection.exec('rollback');
+    lock?.release();
   }
 }
 

@@ -12,7 +12,7 @@ export interface Chart {
   readonly dataset: DatasetId;
   /** What rows are grouped by: all columns of a list, so owners do not repeat them; else the axis and the series. */
   readonly columns: readonly ColumnName[];
-  /** What tells rows apart that look the same, in lists the key of the row. It isn't shown. */
+  /** Distinguishes rows that look the same; the key of the row in a list. It isn't shown. */
   readonly key: readonly ColumnName[];
   readonly metrics: readonly BiMetricName[];
   readonly order: readonly { readonly name: ColumnName | BiMetricName; readonly isDescending: boolean }[];

@@ -98,7 +98,7 @@ export const COLUMNS = {
 
 export type ColumnName = keyof typeof COLUMNS;
 
-/** The colour of each status in every tool. They differ in lightness too, so that the colour-blind tell them apart. */
+/** The colour of each status in every tool. They differ in lightness too, for the colour-blind. */
 export const STATUS_COLORS = { PASS: '#2E9E6B', WARN: '#F2A900', FAIL: '#C8321F', ERROR: '#6B2C91' } as const;
 
 /** Whether a column has one of these statuses. */

@@ -11,8 +11,8 @@ const VERSION = '0.2.0.dev0';
 const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
 
 /**
- * The views and environments, their relationships, and the metrics. Datasets would not do: they are of the views that
- * dashboards show, and repeat a row for each owner and tag, so it has no key.
+ * The views and environments, their relationships, and the metrics. Not the datasets: those repeat a row for each owner
+ * and tag, so their rows have no key and can't be summed, and they cover only the views that dashboards show.
  */
 export function semanticFiles({ mirror }: ToolPlaces): GeneratedFile[] {
   const schema = mirrorSchema(mirror);

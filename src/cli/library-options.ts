@@ -3,8 +3,8 @@ import type { SyncOptions } from '../settings/options.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
 
 /**
- * The values for the library, which validates them, without unset ones and those that only commands have. A function
- * ignores the options of others.
+ * The values for the library, which validates them, without unset ones and those that only commands have. Each function
+ * ignores options that it doesn't take.
  */
 export function libraryOptions<Options = Readonly<Record<string, unknown>>>(args: CommandArguments): Options {
   // The default mirror does not apply if a file contains another address.

@@ -8,7 +8,7 @@ export interface StopRequest {
   readonly signal: AbortSignal;
   /** The first signal so far. */
   received(): NodeJS.Signals | null;
-  /** Listens to signals no longer. */
+  /** Stops listening to signals. */
   dispose(): void;
 }
 

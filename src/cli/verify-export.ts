@@ -1,8 +1,7 @@
 import type { VerifyExportReport } from '../api/compare-export.ts';
-import { verifyExport } from '../api/verify-export.ts';
+import { type VerifyExportOptions, verifyExport } from '../api/verify-export.ts';
 import { counted } from '../core/counted.ts';
 import { usageError } from '../core/errors.ts';
-import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printingCommand } from './print.ts';
@@ -19,8 +18,7 @@ async function compare(args: CommandArguments, io: CommandIo, { signal }: StopRe
   for (const name of ['env', 'stream'])
     if (args[name] !== undefined) throw usageError(`--${name} is for the mirror: --against compares the whole export`);
   io.limitHeap();
-  const { db, dbFile, replica } = libraryOptions<MirrorOptions & OptionsNamed<'replica'>>(args);
-  return verifyExport({ db, dbFile, replica, against: args['against'] as string, signal });
+  return verifyExport({ ...libraryOptions<VerifyExportOptions>(args), signal });
 }
 
 const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'], string>> = {

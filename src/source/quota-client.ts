@@ -16,6 +16,14 @@ import type { RequestOutcome } from './send.ts';
 /** How long after its deadline a request without a report is presumed dead. */
 const MARGIN_MS = 15_000;
 
+interface QuotaLimits {
+  /** The monotonic clock of this process. */
+  readonly nowMs: () => number;
+  readonly maxWaitMs: number;
+  /** The time limit of one request. */
+  readonly timeoutMs: number;
+}
+
 /** One source's access to the quota of its account. */
 export class QuotaClient {
   /** What an earlier run left, with its end by this process's clock; null if unknown. */
@@ -25,7 +33,6 @@ export class QuotaClient {
   readonly #keeper: QuotaKeeper;
   readonly #user: QuotaUser;
   readonly #maxWaitMs: number;
-  /** The monotonic clock of this process. */
   readonly #clock: () => number;
   /** When the first permit was requested, by this process's clock, since the keeper's may be set; null before. */
   #begunMs: number | null = null;
@@ -36,14 +43,7 @@ export class QuotaClient {
   /** Requests that have permits, or wait for one, and whose end has not been reported to the keeper. */
   readonly #awaited = new Set<string>();
 
-  constructor(
-    keeper: QuotaKeeper,
-    {
-      nowMs,
-      maxWaitMs,
-      timeoutMs,
-    }: { readonly nowMs: () => number; readonly maxWaitMs: number; readonly timeoutMs: number },
-  ) {
+  constructor(keeper: QuotaKeeper, { nowMs, maxWaitMs, timeoutMs }: QuotaLimits) {
     this.#keeper = keeper;
     this.#clock = nowMs;
     this.#maxWaitMs = maxWaitMs;

@@ -1,7 +1,7 @@
 import type { PruningRule } from '../core/decide/retention.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 
-/** The mirror, and the run that holds the environments which it maintains. It stops at a signal (R27). */
+/** The mirror, and the run that holds its environments. The signal ends the maintenance (R27). */
 export interface MaintenancePorts {
   readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
   readonly run: number;

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import type { MirrorLock } from '../../../state/lock.ts';
 
-/** Does a step with something open, which stays open unless the step throws. The step may not be asynchronous. */
+/** Does a step with something open, which stays open unless the step throws. The step must be synchronous. */
 export function orClose<Open, Done>(open: Open, close: (open: Open) => void, step: (open: Open) => Done): Done {
   try {
     return step(open);
@@ -11,7 +11,7 @@ export function orClose<Open, Done>(open: Open, close: (open: Open) => void, ste
   }
 }
 
-/** Does a step with something open, and closes it afterwards. The step may not be asynchronous. */
+/** Does a step with something open, and closes it afterwards. The step must be synchronous. */
 export function closeAfterSync<Open, Done>(open: Open, close: (open: Open) => void, step: (open: Open) => Done): Done {
   try {
     return step(open);
