@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openForReading } from '../../src/destination/sqlite/open.ts';
@@ -59,6 +59,15 @@ test('copy refuses a missing or taken destination in one line, and leaves nothin
   expect(stderr).toMatch(
     /^obsync: postgres:\/\/ann@127.0.0.1:1\/q\?schema=obsync cannot be reached: nothing listens there/,
   );
+});
+
+test('a copy replaces a symbolic link in its way, and leaves what the link points to alone', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'victim'), 'kept');
+  symlinkSync('victim', join(cwd, '.to.db.copy'));
+  expect(await obsync(['copy', '--db', filled(), '--to', 'to.db'], { cwd })).toMatchObject({ code: 0 });
+  expect(readFileSync(join(cwd, 'victim'), 'utf8')).toBe('kept');
+  expect(lstatSync(join(cwd, 'to.db')).isFile()).toBe(true);
 });
 
 test('query prints the same for a mirror in PostgreSQL as for a file, in every format', async () => {

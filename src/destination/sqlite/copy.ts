@@ -73,8 +73,8 @@ interface UnfinishedFile {
 /** Starts a file next to its final path; what an earlier attempt left there is removed. */
 export function startFile(path: string, mode?: number): UnfinishedFile {
   const real = realPath(path);
-  return orClose(join(dirname(real), `.${basename(real)}.copy`), removeFile, (beside) => {
-    removeFile(beside);
+  return orClose(join(dirname(real), `.${basename(real)}.copy`), unlinkFiles, (beside) => {
+    unlinkFiles(beside);
     if (mode !== undefined) closeSync(openSync(beside, 'wx', mode));
     const connection = attempt(path, () => openNew(beside));
     return {
@@ -90,16 +90,18 @@ export function startFile(path: string, mode?: number): UnfinishedFile {
       },
       abandon() {
         connection.close();
-        removeFile(beside);
+        unlinkFiles(beside);
       },
     };
   });
 }
 
-/** Removes an SQLite file and those that SQLite puts beside it. A symbolic link stays. */
-export function removeFile(path: string): void {
-  const real = realPath(path);
-  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${real}${end}`, { force: true });
+/** Removes an SQLite file and those that SQLite puts beside it. A symbolic link to the file stays. */
+export const removeFile = (path: string): void => unlinkFiles(realPath(path));
+
+/** Removes a name and those that SQLite puts beside it. If one is a symbolic link, what it points to stays. */
+function unlinkFiles(path: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${end}`, { force: true });
 }
 
 function refuseTaken(path: string): void {
