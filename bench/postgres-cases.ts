@@ -112,7 +112,7 @@ export const QUOTA = 120;
 
 /** This many processes send requests for several windows, within one quota that a row of the server keeps. */
 export async function quotaUse(serverUrl: string, processes: number): Promise<QuotaUse> {
-  const api = await startQuotaServer({ limit: QUOTA, windowMs: WINDOW_MS });
+  const api = await startQuotaServer({ limit: QUOTA, windowMs: WINDOW_MS, isFixed: true });
   const proxy = await delayingProxy(serverUrl, 0);
   const requests = (QUOTA * WINDOWS) / processes;
   const started = Array.from({ length: processes }, () =>
