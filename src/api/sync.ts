@@ -1,7 +1,7 @@
 import type { Measurements } from '../metrics/measurements.ts';
 import { addressOf } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import type { SyncOptions } from '../settings/options.ts';
+import type { ProgressOptions, SyncEvent, SyncOptions } from '../settings/options.ts';
 import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { refuseNetworkFs } from './open-store.ts';
@@ -14,10 +14,7 @@ import { withRunThread } from './thread/in-thread.ts';
  * @throws SyncError `usage` if an option is invalid
  */
 export async function sync(options: SyncOptions): Promise<RunSummary> {
-  const { settings, finish } = prepareSync(options);
-  return withRunThread(async (thread) =>
-    finish(await thread.run('sync', settings, options), () => thread.run('measure', settings.db)),
-  );
+  return syncInThread(prepareSync(options), options);
 }
 
 /**
@@ -26,11 +23,21 @@ export async function sync(options: SyncOptions): Promise<RunSummary> {
  * thread, such as a log that nobody reads, keeps the run from renewing its leases (R26).
  */
 export async function syncAlone(options: SyncOptions): Promise<RunSummary> {
-  const { settings, finish } = prepareSync(options);
-  if (addressOf(settings.db).kind === 'file') return sync(options);
+  const prepared = prepareSync(options);
+  const { settings, finish } = prepared;
+  if (addressOf(settings.db).kind === 'file') return syncInThread(prepared, options);
   const { runOnce } = await import('./session.ts');
   return finish(await runOnce(settings, watchOf(options)), async () =>
     (await import('./thread/other-jobs.ts')).OTHER_JOBS.measure(settings.db),
+  );
+}
+
+function syncInThread(
+  { settings, finish }: ReturnType<typeof prepareSync>,
+  watch: ProgressOptions<SyncEvent>,
+): Promise<RunSummary> {
+  return withRunThread(async (thread) =>
+    finish(await thread.run('sync', settings, watch), () => thread.run('measure', settings.db)),
   );
 }
 
