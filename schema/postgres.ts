@@ -15,8 +15,11 @@ import * as syncTables from './sync.ts';
  * PostgreSQL has.
  */
 
-/** A replica's refresh asks for the newest rows, which are the table's last ones: a block range index is small. */
-function historyInPostgres(table: SQLiteTable): PgTable {
+/**
+ * A table whose rows don't change: the newest ones, for which a replica's refresh asks, are mostly its last. A block
+ * range index is small.
+ */
+function appendedInPostgres(table: SQLiteTable): PgTable {
   const name = `${getTableName(table)}_newest`;
   return inPostgres(table, {
     indexes: (t) => [
@@ -30,14 +33,14 @@ function historyInPostgres(table: SQLiteTable): PgTable {
 export const environments = inPostgres(assetTables.environments);
 export const assets = inPostgres(assetTables.assets);
 export const columns = inPostgres(assetTables.columns);
-export const assetLineage = inPostgres(assetTables.assetLineage);
-export const columnLineage = inPostgres(assetTables.columnLineage);
+export const assetLineage = appendedInPostgres(assetTables.assetLineage);
+export const columnLineage = appendedInPostgres(assetTables.columnLineage);
 export const tests = inPostgres(testTables.tests);
 export const latestTestExecutions = inPostgres(testTables.latestTestExecutions);
-export const testExecutions = historyInPostgres(testTables.testExecutions);
+export const testExecutions = appendedInPostgres(testTables.testExecutions);
 export const assetHealthScores = inPostgres(healthTables.assetHealthScores);
 export const assetHealthScoreDimensions = inPostgres(healthTables.assetHealthScoreDimensions);
-export const assetHealthScoreHistory = historyInPostgres(healthTables.assetHealthScoreHistory);
+export const assetHealthScoreHistory = appendedInPostgres(healthTables.assetHealthScoreHistory);
 
 /** `row_number` replaces SQLite's `rowid`: of two staged rows with one key, the later one has the higher number. */
 const stagedInPostgres = (table: SQLiteTable): PgTable =>

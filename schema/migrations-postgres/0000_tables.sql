@@ -259,6 +259,7 @@ CREATE TABLE "mirror_environments" (
 	"env_id" text collate "C" NOT NULL,
 	"mirrored_at" timestamp with time zone NOT NULL,
 	"last_mark" bigint DEFAULT 0 NOT NULL,
+	"rows_removed_at" timestamp with time zone,
 	"returned_count" bigint DEFAULT 0 NOT NULL,
 	"lease_owner" text collate "C",
 	"lease_epoch" bigint DEFAULT 0 NOT NULL,
@@ -469,12 +470,14 @@ CREATE INDEX "asset_health_scores_staged_by_env" ON "asset_health_scores_staged"
 CREATE INDEX "asset_health_score_history_newest" ON "asset_health_score_history" USING brin ("mirrored_at") WITH (autosummarize=true);--> statement-breakpoint
 CREATE INDEX "test_executions_newest" ON "test_executions" USING brin ("mirrored_at") WITH (autosummarize=true);--> statement-breakpoint
 CREATE INDEX "asset_lineage_by_downstream" ON "asset_lineage" USING btree ("env_id","downstream_asset_id","upstream_asset_id");--> statement-breakpoint
+CREATE INDEX "asset_lineage_newest" ON "asset_lineage" USING brin ("mirrored_at") WITH (autosummarize=true);--> statement-breakpoint
 CREATE INDEX "asset_lineage_staged_by_env" ON "asset_lineage_staged" USING btree ("env_id");--> statement-breakpoint
 CREATE INDEX "assets_live" ON "assets" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is null;--> statement-breakpoint
 CREATE INDEX "assets_gone" ON "assets" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is not null;--> statement-breakpoint
 CREATE INDEX "assets_by_kind" ON "assets" USING btree ("env_id","kind","id");--> statement-breakpoint
 CREATE INDEX "assets_live_by_kind" ON "assets" USING btree ("env_id","kind","mirrored_at","id") WHERE deleted_at is null;--> statement-breakpoint
 CREATE INDEX "column_lineage_by_upstream" ON "column_lineage" USING btree ("env_id","upstream_column_id");--> statement-breakpoint
+CREATE INDEX "column_lineage_newest" ON "column_lineage" USING brin ("mirrored_at") WITH (autosummarize=true);--> statement-breakpoint
 CREATE INDEX "column_lineage_staged_by_env" ON "column_lineage_staged" USING btree ("env_id");--> statement-breakpoint
 CREATE INDEX "columns_live" ON "columns" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is null;--> statement-breakpoint
 CREATE INDEX "columns_gone" ON "columns" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is not null;--> statement-breakpoint

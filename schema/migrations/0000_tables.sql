@@ -328,6 +328,7 @@ CREATE TABLE `mirror_environments` (
 	`env_id` text PRIMARY KEY NOT NULL,
 	`mirrored_at` text NOT NULL,
 	`last_mark` integer DEFAULT 0 NOT NULL,
+	`rows_removed_at` text,
 	`returned_count` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint

@@ -141,8 +141,8 @@ async function dropDeleted(refreshed: RefreshedFile, steps: readonly RefreshStep
   const { file, snapshot } = refreshed;
   const hasAsMany = async (table: CopiedTable, envId: string | null): Promise<boolean> =>
     file.count(table, envId) === (await snapshot.count(table, envId));
-  const changed = steps.filter(({ after }) => after !== null);
-  for (const [name, ofTable] of Map.groupBy(changed, (step) => step.table)) {
+  const candidates = steps.filter(({ mayKeepGone }) => mayKeepGone);
+  for (const [name, ofTable] of Map.groupBy(candidates, (step) => step.table)) {
     const table = tableOf(name);
     if (table.hasTombstones || name in TIMES || (await hasAsMany(table, null))) continue;
     for (const { envId } of ofTable)

@@ -63,7 +63,11 @@ function lines(rows: readonly object[]): string[] {
   return rows.map((row) => JSON.stringify(row)).sort();
 }
 
-/** The row without the mirror's own times. The time of an absence is that of the run that noticed it. */
-function lasting({ mirrored_at: _, run_id: __, seen_at: ___, number: ____, scores_at: _____, ...row }: Row): Row {
+/** They depend on when a run read something, or on how many runs it took. */
+const OF_RUNS = new Set(['mirrored_at', 'rows_removed_at', 'run_id', 'seen_at', 'number', 'scores_at']);
+
+/** The row without what depends on runs. The time of an absence is that of the run that noticed it. */
+function lasting(whole: Row): Row {
+  const row = Object.fromEntries(Object.entries(whole).filter(([name]) => !OF_RUNS.has(name)));
   return row['deletion'] === 'absent' ? { ...row, deleted_at: 'noticed' } : row;
 }

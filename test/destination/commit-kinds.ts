@@ -1,8 +1,9 @@
+import type { Database } from 'better-sqlite3';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { DecodedRow } from '../../src/core/decode/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/ports/destination.ts';
 import type { Field, Row, Stream } from '../../src/core/stream.ts';
-import { tableSqlOf } from '../../src/destination/sql/tables.ts';
+import { list, quote, tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { START } from '../support/conformance/workbench.ts';
@@ -222,4 +223,13 @@ export function furnishedRows({ name: stream }: Stream): FurnishedRow[] {
     },
     { table: 'held_removals', row: { env_id: 'e', stream, key_1: 'x', key_2: '', absent_at: START } },
   ];
+}
+
+/** Inserts these rows into a mirror in a file. */
+export function furnish(connection: Database, stream: Stream): void {
+  for (const { table, row } of furnishedRows(stream)) {
+    const names = Object.keys(row);
+    const sql = `insert into ${quote(table)} (${list(names)}) values (${names.map(() => '?')})`;
+    connection.prepare(sql).run(...Object.values(row));
+  }
 }

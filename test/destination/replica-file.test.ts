@@ -11,7 +11,8 @@ import { fillAllTables } from '../support/filled-mirror.ts';
 import { testFolder } from '../support/test-folder.ts';
 
 const ROWS = 2000;
-const VERSIONS = { identity: '', newestRun: null, clocks: new Map(), allEndedBefore: null, versions: new Map() };
+const [IDENTITY, NONE] = [{ identity: '', newestRun: null, allEndedBefore: '1' }, new Map<string, never>()];
+const VERSIONS = { ...IDENTITY, clocks: NONE, removals: NONE, versions: NONE };
 const REPLACED = COPIED_TABLES.filter(({ isStamped, name }) => isStamped || name === 'sync_stream_runs');
 
 let place: { path: string; isOwn: boolean };

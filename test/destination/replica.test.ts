@@ -65,6 +65,7 @@ const refresh = (from = source): Promise<RefreshReport> => refreshReplica(from, 
 /** Changes the mirror as a commit to an environment does. */
 const commit = (envId: string, sql: string) =>
   schema.ask(`begin; update mirror_environments set mirrored_at = mirrored_at + interval '1 s' where env_id = '${envId}';
+    ${sql.includes('delete') ? `update mirror_environments set rows_removed_at = mirrored_at where env_id = '${envId}';` : ''}
     ${sql.replaceAll('NOW', `(select mirrored_at from mirror_environments where env_id = '${envId}')`)}; commit`);
 
 /** Expects every table of the replica to equal a fresh copy's. */

@@ -4,14 +4,13 @@ import type { Stream } from '../../src/core/stream.ts';
 import { hashOfViews, VIEWS_HASH } from '../../src/destination/postgres/migrations.ts';
 import { postgresViews } from '../../src/destination/postgres/views.ts';
 import { writeNoted } from '../../src/destination/sql/seen-keys.ts';
-import { list, quote } from '../../src/destination/sql/tables.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { perform } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { START } from '../support/conformance/workbench.ts';
 import { testFolder } from '../support/test-folder.ts';
-import { COMMIT_KINDS, type CommitKind, furnishedRows, of } from './commit-kinds.ts';
+import { COMMIT_KINDS, type CommitKind, furnish, of } from './commit-kinds.ts';
 import { readable } from './sql-text.ts';
 
 const mirror = openForWriting(join(testFolder(), 'obsync.db'));
@@ -29,19 +28,11 @@ beforeAll(() => {
   });
 });
 
-function furnish(stream: Stream): void {
-  for (const { table, row } of furnishedRows(stream)) {
-    const names = Object.keys(row);
-    const sql = `insert into ${quote(table)} (${list(names)}) values (${names.map(() => '?').join(', ')})`;
-    mirror.connection.prepare(sql).run(...Object.values(row));
-  }
-}
-
 /** The distinct statements of a part, in order of first use. Its transaction is rolled back. */
 async function statementsOf(stream: Stream, act: CommitKind['act']): Promise<string[]> {
   const { connection } = mirror;
   connection.exec('begin');
-  furnish(stream);
+  furnish(connection, stream);
   const unkept: MirrorFile = { ...mirror, prepare: (name, text = () => name) => connection.prepare(text()) };
   prepared = [];
   await act(createSqliteDestination(unkept, { envId: 'e', run: 2, clock: () => START }), stream);

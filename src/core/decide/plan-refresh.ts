@@ -9,8 +9,10 @@ export interface MirrorVersions {
   readonly newestRun: { readonly id: number; readonly nonce: string } | null;
   /** The time of the last commit to each environment (R21). */
   readonly clocks: ReadonlyMap<string, Instant>;
-  /** The number of a transaction: every earlier one had ended. Null in the state that an older program saved. */
-  readonly allEndedBefore: string | null;
+  /** The time of the last one that deleted rows of a table without tombstones. */
+  readonly removals: ReadonlyMap<string, Instant>;
+  /** The number of a transaction: every earlier one had ended. */
+  readonly allEndedBefore: string;
   /** A text per table and environment that changes with any row; `''` stands for a table without environments. */
   readonly versions: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
@@ -31,6 +33,8 @@ export interface RefreshStep {
   readonly envId: string | null;
   /** Null if every row is read again. For the log of runs, the number of a transaction instead of a time. */
   readonly after: Instant | null;
+  /** Whether the replica may keep rows that are gone: some may have been deleted, and not every row is read again. */
+  readonly mayKeepGone: boolean;
 }
 
 /** What a refresh reads. */
@@ -48,18 +52,28 @@ export function planRefresh(
   nonceThen: string | null,
 ): RefreshPlan {
   if (known === null || isLost(known, found, nonceThen))
-    return { isWhole: true, steps: tables.map(({ name }) => ({ table: name, envId: null, after: null })) };
+    return { isWhole: true, steps: tables.map(({ name }) => stepOf(name, null)) };
   const steps = tables.flatMap(({ name, hasEnvironments, isStamped }) => {
     if (isStamped) {
       const changed = changedKeys(known.clocks, found.clocks);
-      return changed.map((envId) => ({ table: name, envId, after: known.clocks.get(envId) ?? null }));
+      return changed.map((envId) => {
+        const after = known.clocks.get(envId) ?? null;
+        return stepOf(name, envId, after, after !== null && (found.removals.get(envId) ?? '') > after);
+      });
     }
     const changed = changedKeys(known.versions.get(name), found.versions.get(name));
     const after = name === RUN_LOG ? changedSince(known, found) : null;
-    return changed.map((envId) => ({ table: name, envId: hasEnvironments ? envId : null, after }));
+    return changed.map((envId) => stepOf(name, hasEnvironments ? envId : null, after));
   });
   return { isWhole: false, steps };
 }
+
+const stepOf = (
+  table: string,
+  envId: string | null,
+  after: Instant | null = null,
+  mayKeepGone = after !== null,
+): RefreshStep => ({ table, envId, after, mayKeepGone });
 
 /** It grows with every run, and its rows have no time of their change. */
 export const RUN_LOG = 'sync_stream_runs';
@@ -69,7 +83,7 @@ function changedSince(
   { allEndedBefore: then }: MirrorVersions,
   { allEndedBefore: now }: MirrorVersions,
 ): string | null {
-  return then !== null && BigInt(now ?? then) - BigInt(then) < 2n ** 30n ? then : null;
+  return BigInt(now) - BigInt(then) < 2n ** 30n ? then : null;
 }
 
 /** A clock never runs backwards (R21), and an environment keeps its clock. */

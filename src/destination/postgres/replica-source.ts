@@ -76,7 +76,7 @@ const LAST_RUN = String(2n ** 63n - 1n);
 
 async function readVersions(connection: ListConnection): Promise<MirrorVersions> {
   // Before any row: a row that is committed after its clock was read is read again by the next refresh.
-  const clocks = await connection.list('select env_id, mirrored_at from mirror_environments');
+  const clocks = await connection.list('select env_id, mirrored_at, rows_removed_at from mirror_environments');
   const [[identity] = []] = await connection.list(IDENTITY);
   const [newest] = await connection.list(NEWEST_RUN);
   const [[allEndedBefore] = []] = await connection.list('select pg_snapshot_xmin(pg_current_snapshot())::text');
@@ -89,6 +89,7 @@ async function readVersions(connection: ListConnection): Promise<MirrorVersions>
     identity: String(identity),
     newestRun: newest === undefined ? null : { id: Number(newest[0]), nonce: String(newest[1]) },
     clocks: new Map(clocks.map(([envId, at]) => [String(envId), String(at)])),
+    removals: new Map(clocks.flatMap(([envId, , at]) => (at == null ? [] : [[String(envId), String(at)]]))),
     allEndedBefore: String(allEndedBefore),
     versions,
   };

@@ -17,7 +17,7 @@ import { existingWithChildren } from './lookups.ts';
 import { invalidateMissing, keysAsJson, noteSeen, type WorkTables, whereMissing } from './seen-keys.ts';
 import { type CommitScope, execute, rows, run, type SqlStatements, type SqlValues } from './statements.ts';
 import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
-import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-rows.ts';
+import { type ChangedRows, holdBack, noteRemoval, pruneHeldRemovals, upsert } from './write-rows.ts';
 
 /**
  * Stages rows and their child rows next to their tables (R16). A row that equals the table's is only recorded as seen,
@@ -133,7 +133,7 @@ export function* replace(
   const dropped = `${tableOf(stream)} as t where t.env_id = @env and ${gone} and ${whereRemovable(stream)}`;
   yield* touchParents(scope, { sql: `select ${first} from ${dropped}`, values });
   const deleted = yield* run(scope, `delete from ${dropped}`, values);
-  yield* dropChildRows(scope);
+  if (deleted + (yield* dropChildRows(scope)) > 0) yield* noteRemoval(scope);
   let written = 0;
   for (const pair of [stream, ...(stream.childTables ?? [])])
     written += yield* put(scope, pair, { sql: fromStaged(scope, pair, replaced), values });
@@ -163,15 +163,17 @@ function* put(scope: CommitScope, { table }: StagedTable, { sql, values }: SqlCo
   return yield* run(scope, insert, { ...values, mirroredAt: scope.mirroredAt });
 }
 
-/** Deletes child rows whose row is missing, or is staged without them. */
-function* dropChildRows(scope: CommitScope): SqlStatements<void> {
+/** Deletes child rows whose row is missing, or is staged without them. @returns how many */
+function* dropChildRows(scope: CommitScope): SqlStatements<number> {
   const { stream } = scope;
+  let deleted = 0;
   const whereStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
     const gone = `((${whereMissing(stream)}) or ${whereStaged}) and not ${kept}`;
-    yield* execute(scope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
+    deleted += yield* run(scope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
+  return deleted;
 }
 
 /** What is replaced: the whole table, or the edges of the columns marked up to `@lastMark` (R18). */

@@ -61,8 +61,15 @@ function* cascadeDelete(scope: CommitScope, dead: readonly Row[]): SqlStatements
       const among = `${quote(by)} in (select value from ${scope.dialect.texts('@ids')})`;
       const sql = `delete from ${nameOf(table)} where env_id = @env and ${among}`;
       yield* execute(scope, sql, { ids: JSON.stringify(ids) });
+      yield* noteRemoval(scope);
     }
   }
+}
+
+/** Records that this commit may have deleted rows that leave no tombstone. */
+export function* noteRemoval(scope: CommitScope): SqlStatements<void> {
+  const sql = 'update mirror_environments set rows_removed_at = mirrored_at where env_id = @env';
+  yield* execute(scope, sql);
 }
 
 /** Marks the rows at the other end of deleted dependents, whose edges the service may have kept (R18). */

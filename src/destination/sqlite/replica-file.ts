@@ -224,7 +224,8 @@ interface StoredState {
   readonly identity: string;
   readonly newestRun: MirrorVersions['newestRun'];
   readonly clocks: readonly [string, string][];
-  readonly allEndedBefore?: string | null;
+  readonly removals: readonly [string, string][];
+  readonly allEndedBefore: string;
   readonly versions: readonly [string, readonly [string, string][]][];
 }
 
@@ -232,12 +233,13 @@ interface StoredState {
 function readState(connection: Database): MirrorVersions | null {
   const text = connection.prepare<[], string>('select state from replica').pluck().get();
   if (text === undefined) return null;
-  const { identity, newestRun, clocks, versions, allEndedBefore = null } = JSON.parse(text) as StoredState;
+  const { identity, newestRun, clocks, removals, versions, allEndedBefore } = JSON.parse(text) as StoredState;
   return {
     identity,
     newestRun,
     allEndedBefore,
     clocks: new Map(clocks),
+    removals: new Map(removals),
     versions: new Map(versions.map(([table, ofTable]) => [table, new Map(ofTable)])),
   };
 }
@@ -246,6 +248,7 @@ function save(connection: Database, versions: MirrorVersions): void {
   const state: StoredState = {
     ...versions,
     clocks: [...versions.clocks],
+    removals: [...versions.removals],
     versions: [...versions.versions].map(([table, ofTable]) => [table, [...ofTable]]),
   };
   connection.exec('delete from replica');

@@ -11,15 +11,18 @@ const TABLES = [
   { name: 'marks', hasEnvironments: true, isStamped: false },
 ];
 
+const WHOLE = { after: null, mayKeepGone: false };
 const [EARLY, LATE] = ['2026-11-20T04:00:00.000000Z', '2026-11-20T05:00:00.000000Z'];
 
 function versions({
   identity = 'it',
   clocks = {},
+  removals = {},
   marks = {},
 }: {
   identity?: string;
   clocks?: object;
+  removals?: object;
   marks?: object;
 }): MirrorVersions {
   return {
@@ -27,6 +30,7 @@ function versions({
     newestRun: { id: 7, nonce: 'of run 7' },
     allEndedBefore: '5000000000',
     clocks: new Map(Object.entries(clocks)),
+    removals: new Map(Object.entries(removals)),
     versions: new Map([['marks', new Map(Object.entries(marks))]]),
   };
 }
@@ -41,41 +45,48 @@ describe('what a replica reads of its mirror', () => {
 
   test('of a table with times, it reads the rows after the last known clock of the environments that moved (R21)', () => {
     const found = versions({ clocks: { e1: LATE, e2: EARLY }, marks: { e1: '1 700' } });
-    expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e1', after: EARLY }]);
+    expect(plan(found).steps).toMatchObject([{ table: 'assets', envId: 'e1', after: EARLY }]);
+  });
+
+  test('rows of a table with times may be gone from an environment if a later commit removed rows without tombstones', () => {
+    const gone = (removals: object): boolean[] =>
+      plan(versions({ clocks: { e1: LATE, e2: EARLY }, removals, marks: { e1: '1 700' } })).steps.map(
+        ({ mayKeepGone }) => mayKeepGone,
+      );
+    expect([{}, { e1: EARLY }, { e2: LATE }, { e1: LATE }].map(gone)).toEqual([[false], [false], [false], [true]]);
   });
 
   test('it reads every row of a new environment', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY, e3: EARLY }, marks: { e1: '1 700' } });
-    expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e3', after: null }]);
+    expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e3', ...WHOLE }]);
   });
 
   test('of a table without times, it reads every row of an environment whose version changed, also to no rows', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e2: '1 702' } });
     expect(plan(found).steps).toEqual([
-      { table: 'marks', envId: 'e1', after: null },
-      { table: 'marks', envId: 'e2', after: null },
+      { table: 'marks', envId: 'e1', ...WHOLE },
+      { table: 'marks', envId: 'e2', ...WHOLE },
     ]);
   });
 
-  test.each<[string, string | null, string, string | null]>([
-    ['the rows of later transactions', '5000000000', '5000000900', '5000000000'],
-    ['every row if the numbers are too far apart to be compared', '5000000000', '9000000000', null],
-    ['every row if an older program saved the state', null, '5000000900', null],
-  ])('of the log of runs, it reads %s', (_, then, now, after) => {
+  test.each<[string, string, string | null]>([
+    ['the rows of later transactions, and pruned ones may be gone', '5000000900', '5000000000'],
+    ['every row if the numbers are too far apart to be compared', '9000000000', null],
+  ])('of the log of runs, it reads %s', (_, now, after) => {
     const log = { name: 'sync_stream_runs', hasEnvironments: true, isStamped: false };
-    const at = (allEndedBefore: string | null, version: string): MirrorVersions => ({
+    const at = (allEndedBefore: string, version: string): MirrorVersions => ({
       ...known,
       allEndedBefore,
       versions: new Map([[log.name, new Map([['e1', version]])]]),
     });
-    expect(planRefresh([log], at(then, '1 700'), at(now, '2 1500'), 'of run 7').steps).toEqual([
-      { table: log.name, envId: 'e1', after },
+    expect(planRefresh([log], at('5000000000', '1 700'), at(now, '2 1500'), 'of run 7').steps).toEqual([
+      { table: log.name, envId: 'e1', after, mayKeepGone: after !== null },
     ]);
   });
 
   test('of rejected environments, whose id is empty, it reads only their rows', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e1: '1 700', '': '1 703' } });
-    expect(plan(found)).toEqual({ isWhole: false, steps: [{ table: 'marks', envId: '', after: null }] });
+    expect(plan(found)).toEqual({ isWhole: false, steps: [{ table: 'marks', envId: '', ...WHOLE }] });
   });
 
   const later = versions({ clocks: { e1: LATE, e2: LATE } });
@@ -95,8 +106,8 @@ describe('what a replica reads of its mirror', () => {
     expect(planRefresh(TABLES, replica, mirror, nonceThen)).toEqual({
       isWhole: true,
       steps: [
-        { table: 'assets', envId: null, after: null },
-        { table: 'marks', envId: null, after: null },
+        { table: 'assets', envId: null, ...WHOLE },
+        { table: 'marks', envId: null, ...WHOLE },
       ],
     });
   });

@@ -8,14 +8,13 @@ import * as healthTables from '../../../schema/health.ts';
 import * as historyTables from '../../../schema/histories.ts';
 import * as syncTables from '../../../schema/sync.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
-import { list, quote } from '../../../src/destination/sql/tables.ts';
 import { createSqliteDestination } from '../../../src/destination/sqlite/destination.ts';
 import { openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { minute } from '../../support/conformance/workbench.ts';
 import { pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { testFolder } from '../../support/test-folder.ts';
-import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
+import { COMMIT_KINDS, furnish, furnishedRows } from '../commit-kinds.ts';
 import { destinationOf, insertRow, pgliteMirror } from './setup.ts';
 
 const TABLES = [assetTables, testTables, healthTables, syncTables, historyTables]
@@ -43,14 +42,7 @@ function comparable(table: string, rows: readonly Row[]): string[] {
 
 async function inFile(stream: Stream, act: (typeof COMMIT_KINDS)[number]['act']): Promise<unknown[]> {
   const { connection } = file;
-  connection.exec('begin');
-  for (const { table, row } of furnishedRows(stream)) {
-    const names = Object.keys(row);
-    connection
-      .prepare(`insert into ${quote(table)} (${list(names)}) values (${names.map(() => '?')})`)
-      .run(...Object.values(row));
-  }
-  connection.exec('commit');
+  connection.transaction(furnish)(connection, stream);
   const result = await act(createSqliteDestination(file, OPTIONS), stream);
   const held = TABLES.map((table) => [
     table,

@@ -311,6 +311,8 @@ delete from "asset_health_score_dimensions" as t
       from "asset_health_score_dimensions_staged" s
       where s.env_id = @env);
 
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
+
 insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", "bucket_at", "mirrored_at", "extra")
   select s."env_id", s."asset_id", s."score", s."test_count", s."bucket_at", @mirroredAt, s."extra"
   from (select *, max(g.rowid)
@@ -560,6 +562,8 @@ delete from "asset_health_score_dimensions" as t
     and not (t."asset_id", t."dimension") in (select s."asset_id", s."dimension"
       from "asset_health_score_dimensions_staged" s
       where s.env_id = @env);
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", "bucket_at", "mirrored_at", "extra")
   select s."env_id", s."asset_id", s."score", s."test_count", s."bucket_at", @mirroredAt, s."extra"

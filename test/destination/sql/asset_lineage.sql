@@ -312,6 +312,8 @@ delete from "asset_lineage" as t
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id"));
 
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
+
 insert into "asset_lineage" ("env_id", "upstream_asset_id", "downstream_asset_id", "mirrored_at", "extra")
   select s."env_id", s."upstream_asset_id", s."downstream_asset_id", @mirroredAt, s."extra"
   from (select *, max(g.rowid)

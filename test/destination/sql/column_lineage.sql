@@ -425,6 +425,8 @@ delete from "column_lineage" as t
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
 
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
+
 insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column_id", "mirrored_at", "extra")
   select s."env_id", s."upstream_column_id", s."downstream_column_id", @mirroredAt, s."extra"
   from (select *, max(g.rowid)
@@ -826,6 +828,8 @@ delete from "column_lineage" as t
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column_id", "mirrored_at", "extra")
   select s."env_id", s."upstream_column_id", s."downstream_column_id", @mirroredAt, s."extra"

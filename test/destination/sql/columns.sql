@@ -74,6 +74,8 @@ update sync_checkpoints
 
 delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
 
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
+
 delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
@@ -260,6 +262,8 @@ update sync_checkpoints
     and finished_cycle is not null;
 
 delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
 
@@ -756,6 +760,8 @@ update sync_checkpoints
     and finished_cycle is not null;
 
 delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
 
