@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MirrorLock, takeLock } from '../../state/lock.ts';
-import { planRefresh, prunedStretches, type RefreshStep } from '../core/decide/plan-refresh.ts';
-import type { PruningRule } from '../core/decide/retention.ts';
+import {
+  type PrunedStretch,
+  planRefresh,
+  prunedRuns,
+  prunedStretches,
+  type RefreshStep,
+} from '../core/decide/plan-refresh.ts';
 import { SyncError } from '../core/errors.ts';
 import {
   COPIED_TABLES,
@@ -100,13 +105,13 @@ async function applyChanges(
     return { rows: 0, isWhole };
   }
   const refreshed = { file, snapshot, signal };
-  const before = file.pruned();
+  const [before, runs] = [file.pruned(), file.runs()];
   let rows = 0;
   for (const step of steps) rows += await applyStep(refreshed, step);
   await dropDeleted(refreshed, steps);
-  const pruned = isWhole ? [] : prunedStretches(before, file.pruned());
+  const pruned = isWhole ? [] : [...prunedStretches(before, file.pruned()), ...prunedRuns(runs, file.runs())];
   for (const { envId, table, ...limits } of pruned)
-    await retainKeys(refreshed, tableOf(table), { envId, within: { column: TIMES[table], ...limits } });
+    await retainKeys(refreshed, tableOf(table), { envId, within: { column: PRUNED_BY[table], ...limits } });
   file.finish(found);
   return { rows, isWhole };
 }
@@ -135,7 +140,7 @@ async function applyStep(
 
 /**
  * Deletes the rows that the mirror has deleted. With all changed rows, a replica has every row of the mirror, so it has
- * others exactly if it has more. Tombstones stay in both. Rows of histories are deleted only by pruning.
+ * others exactly if it has more. Tombstones stay in both. Rows of histories and of the log are deleted only by pruning.
  */
 async function dropDeleted(refreshed: RefreshedFile, steps: readonly RefreshStep[]): Promise<void> {
   const { file, snapshot } = refreshed;
@@ -144,25 +149,26 @@ async function dropDeleted(refreshed: RefreshedFile, steps: readonly RefreshStep
   const candidates = steps.filter(({ mayKeepGone }) => mayKeepGone);
   for (const [name, ofTable] of Map.groupBy(candidates, (step) => step.table)) {
     const table = tableOf(name);
-    if (table.hasTombstones || name in TIMES || (await hasAsMany(table, null))) continue;
+    if (table.hasTombstones || name in PRUNED_BY || (await hasAsMany(table, null))) continue;
     for (const { envId } of ofTable)
-      if (envId !== null && !(await hasAsMany(table, envId))) await retainKeys(refreshed, table, { envId });
+      if (envId === null || !(await hasAsMany(table, envId))) await retainKeys(refreshed, table, { envId });
   }
 }
 
 async function retainKeys(
   { file, snapshot }: RefreshedFile,
   table: CopiedTable,
-  { envId, within }: { envId: string; within?: ColumnStretch },
+  { envId, within }: { envId: string | null; within?: ColumnStretch },
 ): Promise<void> {
   const keys = snapshot.rows(table, { columns: table.key, envId, within });
   await file.retain(table, { envId, keys, within });
 }
 
-/** The column that tells which rows of a history are pruned. */
-const TIMES: Readonly<Record<PruningRule['history'], string>> = {
+/** The column that tells which rows are pruned. */
+const PRUNED_BY: Readonly<Record<PrunedStretch['table'], string>> = {
   asset_health_score_history: 'bucket_at',
   test_executions: 'start_time',
+  sync_stream_runs: 'run_id',
 };
 
 function tableOf(name: string): CopiedTable {

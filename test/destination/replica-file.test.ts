@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Row } from '../../src/core/stream.ts';
 import { COPIED_TABLES, type CopiedRow, type CopiedTable } from '../../src/destination/sql/copied-tables.ts';
 import { list, quote } from '../../src/destination/sql/tables.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -13,7 +14,7 @@ import { testFolder } from '../support/test-folder.ts';
 const ROWS = 2000;
 const [IDENTITY, NONE] = [{ identity: '', newestRun: null, allEndedBefore: '1' }, new Map<string, never>()];
 const VERSIONS = { ...IDENTITY, clocks: NONE, removals: NONE, versions: NONE };
-const REPLACED = COPIED_TABLES.filter(({ isStamped, name }) => isStamped || name === 'sync_stream_runs');
+const REPLACED = COPIED_TABLES.filter(({ isStamped, isLog }) => isStamped || isLog);
 
 let place: { path: string; isOwn: boolean };
 let filled: Database;
@@ -85,3 +86,33 @@ describe('a replica in which rows are replaced', () => {
     expect(written).not.toContain('sqlite_autoindex_columns_1');
   });
 });
+
+describe('a replica from which rows are deleted', () => {
+  test.each(REPLACED)('keeps the given keys of $name, and looks each of them up in an index', async (table) => {
+    const plans: string[] = [];
+    const { prepare } = Sqlite.prototype;
+    const explained = vi.spyOn(Sqlite.prototype, 'prepare').mockImplementation(function (this: Database, sql) {
+      if (sql.startsWith('delete from') && sql.includes('kept'))
+        plans.push(
+          ...prepare
+            .call(this, `explain query plan ${sql}`)
+            .all({})
+            .map((step) => (step as Row)['detail'] as string),
+        );
+      return prepare.call(this, sql);
+    });
+    onTestFinished(() => explained.mockRestore());
+    const rows = rowsIn(filled, table);
+    const kept = rows.filter((_, at) => at % 3 !== 0);
+    const keys = kept.map((row) => row.filter((_, at) => table.key.includes(table.columns[at] as string)));
+    const file = openReplicaFile(place, false);
+    await file.retain(table, { envId: null, keys: toPortions(keys), within: undefined });
+    file.finish(VERSIONS);
+    expect(rowsIn(openReader(), table)).toEqual(kept);
+    expect(plans.filter((step) => / k\b/.test(step))).toEqual([expect.stringMatching(/^SEARCH k USING PRIMARY KEY/)]);
+  });
+});
+
+async function* toPortions(rows: readonly CopiedRow[]) {
+  yield rows;
+}

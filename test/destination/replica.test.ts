@@ -113,23 +113,34 @@ describe('a replica of a mirror in PostgreSQL', () => {
   });
 
   test('reads only the changed rows of the log of runs, and deletes pruned ones', async () => {
-    const [mode, log] = ["'feed', 'increment', 'done', 0, 0, 0, 0, 0, 0, now(), now()", 'sync_stream_runs'];
+    const [log, end] = ["'feed', 'increment', 'done', 0, 0, 0, 0, 0, 0, now(), now()", "'done', now()"];
     const columns = 'mode, reason, status, requests, pages, rows_written, rows_deleted, rows_rejected, rows_late';
     const add = (runs: string) =>
-      schema.ask(`insert into ${log} (run_id, env_id, stream, ${columns}, started_at, ended_at)
-        select run, 'e1', 'assets', ${mode} from ${runs} run`);
+      schema.ask(`insert into sync_runs (id, cycle_id, status, started_at) select run, run, ${end} from ${runs} run;
+        insert into sync_stream_runs (run_id, env_id, stream, ${columns}, started_at, ended_at)
+          select run, 'e1', 'assets', ${log} from ${runs} run`);
     await add('generate_series(1000, 1999)');
+    await schema.ask("update sync_runs set status = 'running' where id in (1500, 1998)");
     // Transactions of other tests, open since before these rows were written, would have them read again.
-    const ended = `select (pg_snapshot_xmin(pg_current_snapshot())::text::bigint > max(xmin::text::bigint))::int as ended`;
-    const poll = { interval: 5, timeout: 60_000 };
-    await expect.poll(async () => Number((await schema.ask(`${ended} from ${log}`))[0]?.['ended']), poll).toBe(1);
+    const ended = `select (pg_snapshot_xmin(pg_current_snapshot())::text::bigint > max(x::text::bigint))::int as ended
+      from (select xmin from sync_runs union all select xmin from sync_stream_runs) written (x)`;
+    const allEnded = () =>
+      expect
+        .poll(async () => Number((await schema.ask(ended))[0]?.['ended']), { interval: 5, timeout: 60_000 })
+        .toBe(1);
+    await allEnded();
     await refresh();
+    await schema.ask('update sync_stream_runs set pages = 7 where run_id = 1998');
+    await allEnded();
+    expect(await refresh()).toEqual({ rows: 1, isWhole: false });
     await add('generate_series(2000, 2001)');
-    await schema.ask(
-      `update ${log} set pages = 7 where run_id = 1998; delete from ${log} where run_id in (1000, 1001)`,
-    );
-    // From run 1998 on.
     expect(await refresh()).toEqual({ rows: 4, isWhole: false });
+    await allEnded();
+    await schema.ask("update sync_runs set status = 'done' where id = 1998");
+    // Of run 1001, the last row of its stream stays.
+    await schema.ask(`delete from sync_runs where id in (1000, 1001, 1003);
+      delete from sync_stream_runs where run_id in (1000, 1003)`);
+    expect(await refresh()).toMatchObject({ isWhole: false });
     await expectEqual();
   });
 

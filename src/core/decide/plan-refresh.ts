@@ -24,6 +24,8 @@ export interface RefreshedTable {
   readonly hasEnvironments: boolean;
   /** Whether `mirrored_at` tells when each row changed (R21); otherwise only the table's version shows a change. */
   readonly isStamped: boolean;
+  /** Whether it belongs to the log of runs: it grows with every run, and its rows have no time of their change. */
+  readonly isLog: boolean;
 }
 
 /** Reads the rows of an environment that changed after a time, or replaces all of its rows in this table. */
@@ -31,7 +33,7 @@ export interface RefreshStep {
   readonly table: string;
   /** Null for all rows of the table. */
   readonly envId: string | null;
-  /** Null if every row is read again. For the log of runs, the number of a transaction instead of a time. */
+  /** Null if every row is read again. For a log, the number of a transaction instead of a time. */
   readonly after: Instant | null;
   /** Whether the replica may keep rows that are gone: some may have been deleted, and not every row is read again. */
   readonly mayKeepGone: boolean;
@@ -53,7 +55,7 @@ export function planRefresh(
 ): RefreshPlan {
   if (known === null || isLost(known, found, nonceThen))
     return { isWhole: true, steps: tables.map(({ name }) => stepOf(name, null)) };
-  const steps = tables.flatMap(({ name, hasEnvironments, isStamped }) => {
+  const steps = tables.flatMap(({ name, hasEnvironments, isStamped, isLog }) => {
     if (isStamped) {
       const changed = changedKeys(known.clocks, found.clocks);
       return changed.map((envId) => {
@@ -62,7 +64,7 @@ export function planRefresh(
       });
     }
     const changed = changedKeys(known.versions.get(name), found.versions.get(name));
-    const after = name === RUN_LOG ? changedSince(known, found) : null;
+    const after = isLog ? changedSince(known, found) : null;
     return changed.map((envId) => stepOf(name, hasEnvironments ? envId : null, after));
   });
   return { isWhole: false, steps };
@@ -74,9 +76,6 @@ const stepOf = (
   after: Instant | null = null,
   mayKeepGone = after !== null,
 ): RefreshStep => ({ table, envId, after, mayKeepGone });
-
-/** It grows with every run, and its rows have no time of their change. */
-export const RUN_LOG = 'sync_stream_runs';
 
 /** A row has only the lower half of its transaction's number, so numbers that are too far apart can't be compared. */
 function changedSince(
@@ -105,13 +104,23 @@ export interface PruningReach extends PrunedHistory {
   readonly pruning_before: Instant | null;
 }
 
-/** The stretch of a history in which rows were pruned. */
+/** The stretch of a history in which rows were pruned, or of the log of runs. */
 export interface PrunedStretch {
-  readonly envId: string;
-  readonly table: PrunedHistory['history'];
-  /** The first time in it; null for the beginning of the history. */
-  readonly from: Instant | null;
-  readonly before: Instant;
+  /** Null for all environments. */
+  readonly envId: string | null;
+  readonly table: PrunedHistory['history'] | 'sync_stream_runs';
+  /** The first time in it, or the first run; null for the beginning of the history. */
+  readonly from: string | null;
+  readonly before: string;
+}
+
+/** Where the log lost rows, judging by the runs that it lost: a run takes its rows with it, except the last ones. */
+export function prunedRuns(known: readonly number[], found: readonly number[]): PrunedStretch[] {
+  const stay = new Set(found);
+  const gone = known.filter((id) => !stay.has(id));
+  if (gone.length === 0) return [];
+  const [first, last] = [gone[0], gone.at(-1)].map(Number) as [number, number];
+  return [{ envId: null, table: 'sync_stream_runs', from: String(first), before: String(last + 1) }];
 }
 
 /** Where rows were pruned between two states of a mirror. */

@@ -1,12 +1,5 @@
-import { type MirrorVersions, RUN_LOG } from '../../core/decide/plan-refresh.ts';
-import {
-  COPIED_TABLES,
-  type CopiedRow,
-  type CopiedTable,
-  type ReplicaSource,
-  type RowSelection,
-  type SourceSnapshot,
-} from '../sql/copied-tables.ts';
+import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
+import { COPIED_TABLES, type CopiedTable, type ReplicaSource, type SourceSnapshot } from '../sql/copied-tables.ts';
 import { quote } from '../sql/tables.ts';
 import { type MirrorName, readRows, refuseOtherVersion } from './copy.ts';
 import { beginIn, type ListConnection } from './open-connection.ts';
@@ -44,10 +37,7 @@ function snapshotOn(connection: ListConnection): SourceSnapshot {
       const [[nonce] = []] = await connection.list('select nonce from sync_runs where id = $1', [runId]);
       return nonce === undefined ? null : String(nonce);
     },
-    rows(table, { after, ...selection }) {
-      if (table.name === RUN_LOG && after != null) return readLog(connection, table, { after, ...selection });
-      return readRows(connection, table, { after, ...selection });
-    },
+    rows: (table, selection) => readRows(connection, table, selection),
     async count({ name }, envId) {
       const [where, values] = envId === null ? ['', []] : [' where env_id = $1', [envId]];
       const [[count] = []] = await connection.list(`select count(*) from ${quote(name)}${where}`, values);
@@ -55,24 +45,6 @@ function snapshotOn(connection: ListConnection): SourceSnapshot {
     },
   };
 }
-
-/** Reads the runs from the first one on whose rows a transaction has written that had not ended before `after`. */
-async function* readLog(
-  connection: ListConnection,
-  table: CopiedTable,
-  { after, ...selection }: RowSelection,
-): AsyncGenerator<readonly CopiedRow[]> {
-  const [[from] = []] = await connection.list(FIRST_CHANGED_RUN, [selection.envId, after]);
-  if (from == null) return;
-  yield* readRows(connection, table, {
-    ...selection,
-    within: { column: 'run_id', from: String(from), before: LAST_RUN },
-  });
-}
-
-/** `xmin` wraps around, and an age compares it with the newest transaction. */
-const FIRST_CHANGED_RUN = `select min(run_id) from ${RUN_LOG} where env_id = $1 and age(xmin) <= age($2::xid8::xid)`;
-const LAST_RUN = String(2n ** 63n - 1n);
 
 async function readVersions(connection: ListConnection): Promise<MirrorVersions> {
   // Before any row: a row that is committed after its clock was read is read again by the next refresh.
@@ -108,11 +80,15 @@ const IDENTITY = `select concat_ws(' ', (select cursor_key from mirror), 'mirror
 
 /**
  * `xmin` is the number of the transaction that wrote a row. It grows, so no change leaves both the number of rows and
- * the sum as they were.
+ * the sum as they were. A run writes its rows of the log until it ends, and they are deleted together with it.
  */
 function versionsOf({ name, hasEnvironments }: CopiedTable): string {
+  const version = "concat(count(*), ' ', sum(xmin::text::bigint))";
+  if (name === 'sync_stream_runs')
+    return `select '${name}', '', concat((select ${version} from sync_runs), ' ', ${version}) from ${name}
+      where run_id in (select id from sync_runs where status = 'running')`;
   const [envId, group] = hasEnvironments ? ['env_id', ' group by env_id'] : ["''", ''];
-  return `select '${name}', ${envId}, concat(count(*), ' ', sum(xmin::text::bigint)) from ${quote(name)}${group}`;
+  return `select '${name}', ${envId}, ${version} from ${quote(name)}${group}`;
 }
 
 const VERSIONS = COPIED_TABLES.filter(({ isStamped }) => !isStamped)

@@ -1,4 +1,5 @@
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { syncRuns, syncStreamRuns } from '../../../schema/sync.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import type { MirrorVersions, RefreshedTable } from '../../core/decide/plan-refresh.ts';
 import type { Instant } from '../../core/time/instant.ts';
@@ -29,7 +30,7 @@ export interface RowSelection {
   /** The columns to read; all by default. */
   readonly columns?: readonly string[] | undefined;
   readonly envId?: string | null | undefined;
-  /** Only rows that changed after this time. */
+  /** Only rows that changed after this time; of a log, since all transactions before this one had ended. */
   readonly after?: Instant | null | undefined;
   readonly within?: ColumnStretch | undefined;
 }
@@ -75,11 +76,14 @@ function copiedTable(table: SQLiteTable): CopiedTable {
   const tableSql = tableSqlOf(table);
   const { key, kinds } = tableSql;
   const [first = '', ...others] = key;
+  const isLog = table === syncRuns || table === syncStreamRuns;
   return {
     ...tableSql,
     numbered: kinds.get(first) === 'integer' && others.length === 0 ? first : null,
     isOrdered: key.length === 0,
-    hasEnvironments: kinds.has('env_id'),
+    // A run changes the log of several environments.
+    hasEnvironments: kinds.has('env_id') && !isLog,
+    isLog,
     hasTombstones: kinds.has('deleted_at'),
     isStamped: MIRRORED_TABLES.includes(table) && kinds.has('env_id') && kinds.has('mirrored_at'),
   };

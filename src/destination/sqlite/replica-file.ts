@@ -21,9 +21,9 @@ export interface ReplicaFile extends ReturnType<typeof contents> {
   abandon(): void;
 }
 
-/** All keys of an environment's rows, perhaps only of those in a stretch of time. */
+/** All keys of an environment's rows or of all, perhaps only of those in a stretch. */
 interface RetainedKeys {
-  readonly envId: string;
+  readonly envId: string | null;
   readonly keys: AsyncIterable<readonly CopiedRow[]>;
   readonly within: ColumnStretch | undefined;
 }
@@ -161,6 +161,8 @@ const ROWS_PER_STATEMENT = 1;
 function contents(connection: Database, rowsAtOnce?: number) {
   return {
     pruned: () => connection.prepare<[], PruningReach>('select * from pruned_history').all(),
+    /** The runs in the log, in their order. */
+    runs: () => connection.prepare<[], number>('select id from sync_runs order by id').pluck().all(),
     /** Inserts rows of which it has none. */
     insert: (table: CopiedTable, rows: readonly CopiedRow[]) => insertRows(connection, table, rows, rowsAtOnce),
     /** Inserts rows, or replaces those with the same keys. */
@@ -205,15 +207,18 @@ const INDEXED_COLUMNS = `select distinct c.name from pragma_index_list(?) i join
 
 async function retain(
   connection: Database,
-  { name, key }: CopiedTable,
+  { name, key, kinds }: CopiedTable,
   { envId, keys, within }: RetainedKeys,
 ): Promise<void> {
-  connection.exec(`create temp table kept (${list(key)}, primary key (${list(key)})) without rowid`);
+  // Without the table's own types, SQLite would convert each compared value, and could use no index.
+  const typed = key.map((column) => `${quote(column)} ${kinds.get(column) === 'integer' ? 'integer' : 'text'}`);
+  connection.exec(`create temp table kept (${typed.join(', ')}, primary key (${list(key)})) without rowid`);
   const insert = connection.prepare(`insert into kept values (${key.map(() => '?').join(', ')})`);
   for await (const rows of keys) for (const row of rows) insert.run(row);
   const column = within === undefined ? null : quote(within.column);
+  const own = envId === null ? 'true' : 'env_id = @envId';
   const stretch = column === null ? '' : `and ${column} >= @from and ${column} < @before`;
-  const others = connection.prepare(`delete from ${quote(name)} as t where env_id = @envId ${stretch}
+  const others = connection.prepare(`delete from ${quote(name)} as t where ${own} ${stretch}
     and not exists (select 1 from kept k where ${matches('k', 't', key)})`);
   others.run({ envId, from: within?.from ?? '', before: within?.before ?? '' });
   connection.exec('drop table temp.kept');

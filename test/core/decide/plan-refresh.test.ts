@@ -3,12 +3,13 @@ import {
   type MirrorVersions,
   type PruningReach,
   planRefresh,
+  prunedRuns,
   prunedStretches,
 } from '../../../src/core/decide/plan-refresh.ts';
 
 const TABLES = [
-  { name: 'assets', hasEnvironments: true, isStamped: true },
-  { name: 'marks', hasEnvironments: true, isStamped: false },
+  { name: 'assets', hasEnvironments: true, isStamped: true, isLog: false },
+  { name: 'marks', hasEnvironments: true, isStamped: false, isLog: false },
 ];
 
 const WHOLE = { after: null, mayKeepGone: false };
@@ -73,14 +74,14 @@ describe('what a replica reads of its mirror', () => {
     ['the rows of later transactions, and pruned ones may be gone', '5000000900', '5000000000'],
     ['every row if the numbers are too far apart to be compared', '9000000000', null],
   ])('of the log of runs, it reads %s', (_, now, after) => {
-    const log = { name: 'sync_stream_runs', hasEnvironments: true, isStamped: false };
+    const log = { name: 'sync_stream_runs', hasEnvironments: false, isStamped: false, isLog: true };
     const at = (allEndedBefore: string, version: string): MirrorVersions => ({
       ...known,
       allEndedBefore,
-      versions: new Map([[log.name, new Map([['e1', version]])]]),
+      versions: new Map([[log.name, new Map([['', version]])]]),
     });
     expect(planRefresh([log], at('5000000000', '1 700'), at(now, '2 1500'), 'of run 7').steps).toEqual([
-      { table: log.name, envId: 'e1', after, mayKeepGone: after !== null },
+      { table: log.name, envId: null, after, mayKeepGone: after !== null },
     ]);
   });
 
@@ -152,5 +153,13 @@ describe('where rows of a history were pruned (R17)', () => {
     expect(prunedStretches([], [reach({ complete_before: LATE, row_count: 1 })])).toMatchObject([
       { from: null, before: LATE },
     ]);
+  });
+});
+
+describe('where rows of the log were pruned', () => {
+  test('they belong to the runs that are gone, so they lie between the first and the last of those', () => {
+    const stretch = { envId: null, table: 'sync_stream_runs', from: '3', before: '8' };
+    expect(prunedRuns([2, 3, 5, 7, 9], [2, 5, 9, 10])).toEqual([stretch]);
+    expect(prunedRuns([2, 3], [2, 3, 4])).toEqual([]);
   });
 });
