@@ -102,22 +102,23 @@ describe('obsync worker', () => {
   test('SIGTERM stops a sync after its current page and releases it, and another worker resumes it (R27)', async () => {
     const { add, startWorker, until } = await setUp();
     let stop = (): void => {};
-    const page = { items: [], has_more: true, next_cursor: 'next' };
     const last = { items: [], has_more: false, next_cursor: null };
     const list = [{ id: 'e1', name: 'E', cron: null }];
-    let isCutOff = false;
+    let [pages, isStopped] = [0, false];
+    // The list does not end before the worker does: it may ask for more pages until the signal arrives.
     const api = await startApiServer(({ target }) => {
       if (target.endsWith('/environments')) return { body: list };
-      if (isCutOff) return { body: last };
-      isCutOff = true;
-      stop();
-      return { body: page };
+      if (isStopped) return { body: last };
+      pages += 1;
+      if (pages === 1) stop();
+      return { body: { items: [], has_more: true, next_cursor: `next-${pages}` } };
     });
     onTestFinished(() => api.close());
     await add('shop', api.url, '--stream', 'assets');
     const first = startWorker();
     stop = () => first.kill('SIGTERM');
     const { code, stderr } = await first.ended;
+    isStopped = true;
     expect(code).toBe(143);
     expect(stderr).toContain('shop, E: given back');
     await until(`count(*) = 1 from obsync_accounts.account_environments where worker is null and due_at <= now()`);
