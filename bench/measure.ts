@@ -43,8 +43,8 @@ export interface Bench {
   run(args: readonly string[], otherDb?: string): Promise<Usage>;
   /** The same, but killed at a request; its usage is lost. */
   kill(args: readonly string[], atRequest: number, otherDb?: string): Promise<void>;
-  /** Changes one row in a hundred at the service. */
-  change(): Promise<void>;
+  /** Changes one row in a hundred at the service: no edges, or also those into the changed columns. */
+  change(edges?: 'edges'): Promise<void>;
   size(): Size;
   /** Deletes the mirror. */
   clear(): void;
@@ -92,8 +92,8 @@ export async function openBench(world: WorldSize): Promise<Bench> {
       await fetch(`${baseUrl}/die/${atRequest}`, { method: 'POST', body: String(child.pid) });
       await ended(child);
     },
-    async change() {
-      await fetch(`${baseUrl}/change`, { method: 'POST' });
+    async change(edges) {
+      await fetch(`${baseUrl}/change${edges === undefined ? '' : '/edges'}`, { method: 'POST' });
     },
     size: () => sizeOf(db, join(folder, 'packed.db')),
     clear,

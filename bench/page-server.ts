@@ -4,8 +4,9 @@ import { benchWorld, changedRows, type Item, type WorldSize } from './world.ts';
 /**
  * Serves a synthetic account as fast as possible: every list is split into pages beforehand and kept as bytes. The only
  * argument is its size as JSON. Prints its port, and serves until stdin ends. `POST /change` changes one row in a
- * hundred, `POST /requests` answers how many requests there were since the last one, and `POST /die/N` kills the
- * process whose id is in the body at the Nth request from then on.
+ * hundred but no edge, `POST /change/edges` also the edges into these columns, `POST /requests` answers how many
+ * requests there were since the last one, and `POST /die/N` kills the process whose id is in the body at the Nth
+ * request from then on.
  */
 const size = JSON.parse(process.argv[2] ?? '{"thousands":742}') as WorldSize;
 const world = benchWorld(size);
@@ -16,18 +17,22 @@ const ENVIRONMENTS = JSON.stringify(
   })),
 );
 const PAGE_ROWS = 2000;
-let generation = 0;
+let [generation, generationOfEdges] = [0, 0];
 let pages = paged();
 let [requests, dieAt, victim] = [0, 0, 0];
 
-function paged(): Map<string, Buffer[]> {
-  return new Map(Object.entries(world.lists).map(([path, { rows, row }]) => [path, pagesOf(rows, row)]));
+function rowOf(path: string, n: number): Item | undefined {
+  return world.lists[path]?.row(n, path === 'column-lineage' ? generationOfEdges : generation);
 }
 
-function pagesOf(rows: number, row: (n: number, generation: number) => Item): Buffer[] {
+function paged(): Map<string, Buffer[]> {
+  return new Map(Object.entries(world.lists).map(([path, { rows }]) => [path, pagesOf(path, rows)]));
+}
+
+function pagesOf(path: string, rows: number): Buffer[] {
   const list: Buffer[] = [];
   for (let start = 0; start < rows; start += PAGE_ROWS) {
-    const items = Array.from({ length: Math.min(PAGE_ROWS, rows - start) }, (_, i) => row(start + i, generation));
+    const items = Array.from({ length: Math.min(PAGE_ROWS, rows - start) }, (_, i) => rowOf(path, start + i));
     const more = start + PAGE_ROWS < rows;
     const page = { items, has_more: more, next_cursor: more ? String(list.length + 1) : null };
     list.push(Buffer.from(JSON.stringify(page)));
@@ -49,18 +54,15 @@ function selected(path: string, parameters: URLSearchParams): number[] | null {
 
 /** A test's history is its latest execution. */
 function history(testId: string): Buffer {
-  const items = world
-    .find('tests', 'ids', testId)
-    .map((n) => world.lists['latest-test-executions']?.row(n, generation));
+  const items = world.find('tests', 'ids', testId).map((n) => rowOf('latest-test-executions', n));
   return Buffer.from(JSON.stringify({ items, has_more: false, next_cursor: null }));
 }
 
 /** An edge changes with its downstream column. */
 function changed(path: string): number[] {
-  if (path !== 'column-lineage') return changedRows(world, path);
-  return changedRows(world, 'columns').flatMap((n) =>
-    world.find(path, 'column_ids', String(world.lists['columns']?.row(n, generation)['id'])),
-  );
+  const changedIn = (list: string): number[] => changedRows(world.lists[list]?.rows ?? 0);
+  if (path !== 'column-lineage') return changedIn(path);
+  return changedIn('columns').flatMap((n) => world.find(path, 'column_ids', String(rowOf('columns', n)?.['id'])));
 }
 
 function pageOf(path: string, parameters: URLSearchParams): Buffer {
@@ -70,14 +72,15 @@ function pageOf(path: string, parameters: URLSearchParams): Buffer {
   if (parameters.get('disabled') === 'true') return EMPTY;
   const numbers = selected(path, parameters);
   if (numbers === null) return pages.get(path)?.[at] ?? EMPTY;
-  const items = numbers.slice(at * PAGE_ROWS, (at + 1) * PAGE_ROWS).map((n) => world.lists[path]?.row(n, generation));
+  const items = numbers.slice(at * PAGE_ROWS, (at + 1) * PAGE_ROWS).map((n) => rowOf(path, n));
   const more = (at + 1) * PAGE_ROWS < numbers.length;
   return Buffer.from(JSON.stringify({ items, has_more: more, next_cursor: more ? String(at + 1) : null }));
 }
 
 function command(path: string, body: string, response: ServerResponse): void {
-  if (path === '/change') {
+  if (path.startsWith('/change')) {
     generation = Date.now();
+    if (path === '/change/edges') generationOfEdges = generation;
     pages = paged();
   } else if (path === '/requests') {
     response.write(String(requests));

@@ -10,7 +10,10 @@ export interface BenchWorld {
 
 export interface BenchList {
   readonly rows: number;
-  /** `generation` is the time of the last change of one row in a hundred, in ms; 0 for never. */
+  /**
+   * `generation` is the time of the last change of one row in a hundred, in ms; 0 for never. Edges have a generation of
+   * their own.
+   */
   row(n: number, generation: number): Item;
   /** Whether the feeds report its changes. */
   readonly feed: boolean;
@@ -89,8 +92,10 @@ export function benchWorld({ thousands, tests: given }: WorldSize): BenchWorld {
       synced_at: syncedAt(at, generation),
     };
   };
-  const edge = (n: number): Item => ({
-    upstream_column_id: columnOf(upstream(n)),
+  const changedColumns = new Set(changedRows(columns).map(columnOrder));
+  /** With a generation, an edge whose downstream column changes comes from another column. */
+  const edge = (n: number, generation: number): Item => ({
+    upstream_column_id: columnOf(upstream(changedColumns.has(downstream(n)) ? (n + generation) % columns : n)),
     downstream_column_id: columnOf(downstream(n)),
   });
   const bucket = (n: number): Item => ({ score: (n % 1000) / 1000, test_count: n % 9, bucket_at: time(0) });
@@ -190,8 +195,7 @@ export function benchWorld({ thousands, tests: given }: WorldSize): BenchWorld {
   };
 }
 
-/** The rows of a list that a generation has changed; a column's edges change with it. */
-export function changedRows({ lists }: BenchWorld, path: string): number[] {
-  const rows = lists[path]?.rows ?? 0;
+/** The rows of a list of this length that a generation has changed. */
+export function changedRows(rows: number): number[] {
   return Array.from({ length: Math.ceil(rows / 100) }, (_, i) => i * 100 + 37).filter((n) => n < rows);
 }

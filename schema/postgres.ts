@@ -16,10 +16,10 @@ import * as syncTables from './sync.ts';
  */
 
 /**
- * A table whose rows don't change: the newest ones, for which a replica's refresh asks, are mostly its last. A block
- * range index is small.
+ * A table whose rows are rarely updated: new ones, for which a replica's refresh asks, lie together, mostly at its end.
+ * A block range index finds them and is small.
  */
-function appendedInPostgres(table: SQLiteTable): PgTable {
+function withTimeIndex(table: SQLiteTable): PgTable {
   const name = `${getTableName(table)}_newest`;
   return inPostgres(table, {
     indexes: (t) => [
@@ -33,14 +33,14 @@ function appendedInPostgres(table: SQLiteTable): PgTable {
 export const environments = inPostgres(assetTables.environments);
 export const assets = inPostgres(assetTables.assets);
 export const columns = inPostgres(assetTables.columns);
-export const assetLineage = appendedInPostgres(assetTables.assetLineage);
-export const columnLineage = appendedInPostgres(assetTables.columnLineage);
+export const assetLineage = withTimeIndex(assetTables.assetLineage);
+export const columnLineage = withTimeIndex(assetTables.columnLineage);
 export const tests = inPostgres(testTables.tests);
 export const latestTestExecutions = inPostgres(testTables.latestTestExecutions);
-export const testExecutions = appendedInPostgres(testTables.testExecutions);
+export const testExecutions = withTimeIndex(testTables.testExecutions);
 export const assetHealthScores = inPostgres(healthTables.assetHealthScores);
 export const assetHealthScoreDimensions = inPostgres(healthTables.assetHealthScoreDimensions);
-export const assetHealthScoreHistory = appendedInPostgres(healthTables.assetHealthScoreHistory);
+export const assetHealthScoreHistory = withTimeIndex(healthTables.assetHealthScoreHistory);
 
 /** `row_number` replaces SQLite's `rowid`: of two staged rows with one key, the later one has the higher number. */
 const stagedInPostgres = (table: SQLiteTable): PgTable =>

@@ -27,7 +27,9 @@ export const mirrorEnvironments = table('mirror_environments', 'A row per enviro
   /** R18. */
   last_mark: integer('number of the last mark made in this environment').notNull().default(0),
   /** A replica finds deleted rows by comparing keys, and skips that if none were deleted. */
-  rows_removed_at: time('that clock at the last commit that deleted rows of a table without `deleted_at`'),
+  rows_removed_at: time(
+    'that clock at the last commit that may have deleted edges, latest executions or health scores, which leave no tombstone',
+  ),
   /** R13. */
   returned_count: integer('how often the environment was listed again after it had been missing').notNull().default(0),
 });

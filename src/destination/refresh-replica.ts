@@ -10,9 +10,9 @@ import {
 import { SyncError } from '../core/errors.ts';
 import {
   COPIED_TABLES,
-  type ColumnStretch,
   type CopiedTable,
   type ReplicaSource,
+  type RowSelection,
   type SourceSnapshot,
 } from './sql/copied-tables.ts';
 import { isDamage } from './sqlite/open.ts';
@@ -146,19 +146,33 @@ async function dropDeleted(refreshed: RefreshedFile, steps: readonly RefreshStep
   const { file, snapshot } = refreshed;
   const hasAsMany = async (table: CopiedTable, envId: string | null): Promise<boolean> =>
     file.count(table, envId) === (await snapshot.count(table, envId));
-  const candidates = steps.filter(({ mayKeepGone }) => mayKeepGone);
+  const candidates = steps.filter(({ mayHoldDeleted }) => mayHoldDeleted);
   for (const [name, ofTable] of Map.groupBy(candidates, (step) => step.table)) {
     const table = tableOf(name);
-    if (table.hasTombstones || name in PRUNED_BY || (await hasAsMany(table, null))) continue;
-    for (const { envId } of ofTable)
-      if (envId === null || !(await hasAsMany(table, envId))) await retainKeys(refreshed, table, { envId });
+    if (table.hasTombstones || name in PRUNED_BY) continue;
+    if (table.parentLinks.length > 0) await dropDeletedChildren(refreshed, table, ofTable);
+    else if (!(await hasAsMany(table, null)))
+      for (const { envId } of ofTable)
+        if (envId === null || !(await hasAsMany(table, envId))) await retainKeys(refreshed, table, { envId });
   }
+}
+
+/** Rows that are gone had a parent that changed, so only the children of changed parents are compared. */
+async function dropDeletedChildren(
+  refreshed: RefreshedFile,
+  table: CopiedTable,
+  steps: readonly RefreshStep[],
+): Promise<void> {
+  for (const { envId, after } of steps)
+    for (const link of table.parentLinks)
+      if (envId !== null && after !== null)
+        await retainKeys(refreshed, table, { envId, within: { ...link, envId, after } });
 }
 
 async function retainKeys(
   { file, snapshot }: RefreshedFile,
   table: CopiedTable,
-  { envId, within }: { envId: string | null; within?: ColumnStretch },
+  { envId, within }: Pick<RowSelection, 'within'> & { readonly envId: string | null },
 ): Promise<void> {
   const keys = snapshot.rows(table, { columns: table.key, envId, within });
   await file.retain(table, { envId, keys, within });

@@ -213,6 +213,9 @@ export function furnishedRows({ name: stream }: Stream): FurnishedRow[] {
   const edge = { env_id: 'e', downstream_column_id: 'y', upstream_column_id: 'x', mirrored_at: START };
   return [
     ...live.filter(({ table }, i) => live.findIndex((other) => other.table === table) === i),
+    ...live
+      .filter(({ table }) => table === 'latest_test_executions')
+      .map(({ table, row }) => ({ table, row: { ...row, sub_test_unique_id: 'z' } })),
     { table: 'column_lineage', row: edge },
     { table: 'mirror_environments', row: { env_id: 'e', mirrored_at: START, last_mark: 1 } },
     { table: 'marks', row: { env_id: 'e', stream, id: 'y', number: 9 } },

@@ -42,5 +42,6 @@ test('a commit that deletes rows without tombstones records its time, which a re
       expect(isRecorded, `${kind.title} (${stream.name})`).toBe(isRemoval);
       if (isRemoval) removing.add(stream.name);
     }
-  expect([...removing]).toEqual(['assets', 'columns', 'asset_lineage', 'column_lineage', 'asset_health_scores']);
+  const snapshots = ['asset_lineage', 'column_lineage', 'latest_test_executions', 'asset_health_scores'];
+  expect([...removing]).toEqual(['assets', 'columns', ...snapshots]);
 });

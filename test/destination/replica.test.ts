@@ -103,6 +103,23 @@ describe('a replica of a mirror in PostgreSQL', () => {
     await expectEqual();
   });
 
+  test('loses the edges of a column whose edges were replaced, and of one that was deleted (R18, R21)', async () => {
+    onTestFinished(async () => void (await schema.ask("delete from columns where id like 'edge %'")));
+    await schema.ask(`delete from column_lineage; insert into columns (env_id, id, asset_id, mirrored_at)
+        select 'e1', 'edge ' || n, 'a', '2026-11-20T03:00:00Z' from generate_series(1, 4) n;
+      insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at)
+        select 'e1', 'edge ' || n, 'edge ' || n + 1, '2026-11-20T03:00:00Z' from generate_series(1, 3) n`);
+    await refresh();
+    await commit(
+      'e1',
+      `delete from column_lineage where env_id = 'e1' and downstream_column_id in ('edge 2', 'edge 4');
+      update columns set mirrored_at = NOW where env_id = 'e1' and id = 'edge 2';
+      update columns set mirrored_at = NOW, deleted_at = NOW, deletion = 'tombstone' where env_id = 'e1' and id = 'edge 3'`,
+    );
+    await refresh();
+    await expectEqual();
+  });
+
   test('follows state that changes without a commit to an environment, such as a delivered alert', async () => {
     await refresh();
     await schema.ask(

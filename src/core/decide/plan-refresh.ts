@@ -35,8 +35,8 @@ export interface RefreshStep {
   readonly envId: string | null;
   /** Null if every row is read again. For a log, the number of a transaction instead of a time. */
   readonly after: Instant | null;
-  /** Whether the replica may keep rows that are gone: some may have been deleted, and not every row is read again. */
-  readonly mayKeepGone: boolean;
+  /** Whether the replica may still hold rows that the mirror has deleted. */
+  readonly mayHoldDeleted: boolean;
 }
 
 /** What a refresh reads. */
@@ -60,7 +60,8 @@ export function planRefresh(
       const changed = changedKeys(known.clocks, found.clocks);
       return changed.map((envId) => {
         const after = known.clocks.get(envId) ?? null;
-        return stepOf(name, envId, after, after !== null && (found.removals.get(envId) ?? '') > after);
+        const isSame = known.removals.get(envId) === found.removals.get(envId);
+        return stepOf(name, envId, after, after !== null && !isSame);
       });
     }
     const changed = changedKeys(known.versions.get(name), found.versions.get(name));
@@ -74,8 +75,8 @@ const stepOf = (
   table: string,
   envId: string | null,
   after: Instant | null = null,
-  mayKeepGone = after !== null,
-): RefreshStep => ({ table, envId, after, mayKeepGone });
+  mayHoldDeleted = after !== null,
+): RefreshStep => ({ table, envId, after, mayHoldDeleted });
 
 /** A row has only the lower half of its transaction's number, so numbers that are too far apart can't be compared. */
 function changedSince(
@@ -114,13 +115,22 @@ export interface PrunedStretch {
   readonly before: string;
 }
 
-/** Where the log lost rows, judging by the runs that it lost: a run takes its rows with it, except the last ones. */
+/**
+ * Where the log lost rows, by the runs that it lost: pruning a run deletes its rows, except the last one of a stream.
+ * Runs that follow each other make one stretch. A refused run, which had no rows, makes one of its own.
+ */
 export function prunedRuns(known: readonly number[], found: readonly number[]): PrunedStretch[] {
   const stay = new Set(found);
-  const gone = known.filter((id) => !stay.has(id));
-  if (gone.length === 0) return [];
-  const [first, last] = [gone[0], gone.at(-1)].map(Number) as [number, number];
-  return [{ envId: null, table: 'sync_stream_runs', from: String(first), before: String(last + 1) }];
+  const stretches: { first: number; last: number }[] = [];
+  let isGone = false;
+  for (const id of known) {
+    const current = isGone ? stretches.at(-1) : undefined;
+    isGone = !stay.has(id);
+    if (isGone && current !== undefined) current.last = id;
+    else if (isGone) stretches.push({ first: id, last: id });
+  }
+  const table = 'sync_stream_runs' as const;
+  return stretches.map(({ first, last }) => ({ envId: null, table, from: String(first), before: String(last + 1) }));
 }
 
 /** Where rows were pruned between two states of a mirror. */

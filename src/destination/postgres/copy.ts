@@ -8,6 +8,7 @@ import {
   type CopySource,
   type CopyTarget,
   type RowSelection,
+  whereWithin,
 } from '../sql/copied-tables.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
@@ -67,8 +68,12 @@ function whereChanged({ name, isLog }: CopiedTable, after: string): string {
   if (!isLog) return `mirrored_at > ${after}`;
   const isNew = `age(xmin) <= age(${after}::xid8::xid)`;
   if (name === 'sync_runs') return isNew;
-  // An array, because the server expects a third of the runs to be new and would read the whole log.
-  return `${isNew} and run_id = any(array(select id from sync_runs where status = 'running' or ${isNew}))`;
+  return `${isNew} and ${among('run_id', `select id from sync_runs where status = 'running' or ${isNew}`)}`;
+}
+
+/** Searches an index for each value: for `in (…)`, the planner may expect many, and compare each row of the table. */
+function among(column: string, select: string): string {
+  return `${column} = any(array(${select}))`;
 }
 
 function selectOf(
@@ -80,8 +85,7 @@ function selectOf(
   const conditions = [
     ...(envId == null ? [] : [`env_id = ${than(envId)}`]),
     ...(after == null ? [] : [whereChanged(table, than(after))]),
-    ...(within === undefined ? [] : [`${quote(within.column)} < ${than(within.before)}`]),
-    ...(within?.from == null ? [] : [`${quote(within.column)} >= ${than(within.from)}`]),
+    ...(within === undefined ? [] : [whereWithin(within, { bind: than, among })]),
   ];
   const where = (more: readonly string[]): string => {
     const all = [...conditions, ...more];

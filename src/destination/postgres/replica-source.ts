@@ -80,7 +80,7 @@ const IDENTITY = `select concat_ws(' ', (select cursor_key from mirror), 'mirror
 
 /**
  * `xmin` is the number of the transaction that wrote a row. It grows, so no change leaves both the number of rows and
- * the sum as they were. A run writes its rows of the log until it ends, and they are deleted together with it.
+ * the sum as they were. Only running runs write rows of the log; pruning is seen in `sync_runs`.
  */
 function versionsOf({ name, hasEnvironments }: CopiedTable): string {
   const version = "concat(count(*), ' ', sum(xmin::text::bigint))";

@@ -3,7 +3,8 @@ import { syncRuns, syncStreamRuns } from '../../../schema/sync.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import type { MirrorVersions, RefreshedTable } from '../../core/decide/plan-refresh.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import { type TableSql, tableSqlOf } from './tables.ts';
+import { CATALOGUE } from '../../streams/catalogue.ts';
+import { quote, type TableSql, tableSqlOf } from './tables.ts';
 
 /** A table as a copy needs it; every kind of mirror has it. */
 export interface CopiedTable extends TableSql, Omit<RefreshedTable, 'name'> {
@@ -13,6 +14,8 @@ export interface CopiedTable extends TableSql, Omit<RefreshedTable, 'name'> {
   readonly isOrdered: boolean;
   /** Whether deleted rows stay (R11). */
   readonly hasTombstones: boolean;
+  /** The parents that change whenever rows of the table are deleted (R21); empty if not all such deletions show so. */
+  readonly parentLinks: readonly ParentLink[];
 }
 
 /** A row's values in column order, as SQLite stores them. */
@@ -32,15 +35,51 @@ export interface RowSelection {
   readonly envId?: string | null | undefined;
   /** Only rows that changed after this time; of a log, since all transactions before this one had ended. */
   readonly after?: Instant | null | undefined;
-  readonly within?: ColumnStretch | undefined;
+  readonly within?: ColumnStretch | ChangedParents | undefined;
 }
 
-/** The rows whose value in a column of times lies in a stretch of time. */
+/** The rows whose value in a column, such as a time or the number of a run, lies in a stretch. */
 export interface ColumnStretch {
   readonly column: string;
   /** Null for no limit. */
-  readonly from: Instant | null;
-  readonly before: Instant;
+  readonly from: string | null;
+  readonly before: string;
+}
+
+/** The rows of an environment whose parent changed after a time. */
+export interface ChangedParents extends ParentLink {
+  readonly envId: string;
+  readonly after: Instant;
+}
+
+/** A column that contains the id of a row of another table. */
+interface ParentLink {
+  readonly column: string;
+  readonly parent: string;
+  /** Whether only deleted parents count. */
+  readonly isGone: boolean;
+}
+
+/** The parts of a condition that differ by database. */
+interface WithinDialect {
+  /** Returns the placeholder of a value. */
+  bind(value: string): string;
+  /** The condition that a column has one of the selected values. */
+  among(column: string, select: string): string;
+}
+
+/** The condition in SQL. */
+export function whereWithin(within: ColumnStretch | ChangedParents, { bind, among }: WithinDialect): string {
+  const column = quote(within.column);
+  if (!('parent' in within)) {
+    const { from, before } = within;
+    return `${column} < ${bind(before)}${from === null ? '' : ` and ${column} >= ${bind(from)}`}`;
+  }
+  const { parent, envId, after, isGone } = within;
+  // Each half has an index on the time.
+  const changed = (isDeleted: string): string => `select id from ${quote(parent)}
+    where env_id = ${bind(envId)} and deleted_at is ${isDeleted} and mirrored_at > ${bind(after)}`;
+  return among(column, (isGone ? ['not null'] : ['null', 'not null']).map(changed).join(' union all '));
 }
 
 /** What a replica reads of its mirror, as of one instant. */
@@ -85,6 +124,17 @@ function copiedTable(table: SQLiteTable): CopiedTable {
     hasEnvironments: kinds.has('env_id') && !isLog,
     isLog,
     hasTombstones: kinds.has('deleted_at'),
+    parentLinks: parentLinksOf(tableSql.name),
     isStamped: MIRRORED_TABLES.includes(table) && kinds.has('env_id') && kinds.has('mirrored_at'),
   };
+}
+
+/**
+ * A replacement of edges stamps their downstream columns. A column that is deleted takes the edges on both sides with
+ * it, and the stream that reads edges again, which would stamp the other column, may be switched off (R18).
+ */
+function parentLinksOf(name: string): ParentLink[] {
+  const { parentTable, staged, key = [] } = CATALOGUE.find(({ table }) => table === name) ?? {};
+  if (parentTable === undefined || staged === undefined) return [];
+  return key.map((column, at) => ({ column, parent: tableSqlOf(parentTable.table).name, isGone: at > 0 }));
 }

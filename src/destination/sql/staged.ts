@@ -17,7 +17,7 @@ import { existingWithChildren } from './lookups.ts';
 import { invalidateMissing, keysAsJson, noteSeen, type WorkTables, whereMissing } from './seen-keys.ts';
 import { type CommitScope, execute, rows, run, type SqlStatements, type SqlValues } from './statements.ts';
 import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
-import { type ChangedRows, holdBack, noteRemoval, pruneHeldRemovals, upsert } from './write-rows.ts';
+import { type ChangedRows, holdBack, pruneHeldRemovals, recordRemoval, upsert } from './write-rows.ts';
 
 /**
  * Stages rows and their child rows next to their tables (R16). A row that equals the table's is only recorded as seen,
@@ -133,7 +133,7 @@ export function* replace(
   const dropped = `${tableOf(stream)} as t where t.env_id = @env and ${gone} and ${whereRemovable(stream)}`;
   yield* touchParents(scope, { sql: `select ${first} from ${dropped}`, values });
   const deleted = yield* run(scope, `delete from ${dropped}`, values);
-  if (deleted + (yield* dropChildRows(scope)) > 0) yield* noteRemoval(scope);
+  if (deleted + (yield* dropChildRows(scope)) > 0) yield* recordRemoval(scope);
   let written = 0;
   for (const pair of [stream, ...(stream.childTables ?? [])])
     written += yield* put(scope, pair, { sql: fromStaged(scope, pair, replaced), values });

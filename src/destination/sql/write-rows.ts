@@ -55,19 +55,21 @@ export function* writeChanges(scope: CommitScope, changes: readonly RowChange[])
 }
 
 function* cascadeDelete(scope: CommitScope, dead: readonly Row[]): SqlStatements<void> {
+  let deletes = false;
   for (const { table, by: fields, deletion } of scope.stream.cascade ?? []) {
     const ids = dead.filter((row) => deletion === undefined || row['deletion'] === deletion).map((row) => row['id']);
     for (const by of ids.length === 0 ? [] : fields) {
       const among = `${quote(by)} in (select value from ${scope.dialect.texts('@ids')})`;
       const sql = `delete from ${nameOf(table)} where env_id = @env and ${among}`;
       yield* execute(scope, sql, { ids: JSON.stringify(ids) });
-      yield* noteRemoval(scope);
+      deletes = true;
     }
   }
+  if (deletes) yield* recordRemoval(scope);
 }
 
 /** Records that this commit may have deleted rows that leave no tombstone. */
-export function* noteRemoval(scope: CommitScope): SqlStatements<void> {
+export function* recordRemoval(scope: CommitScope): SqlStatements<void> {
   const sql = 'update mirror_environments set rows_removed_at = mirrored_at where env_id = @env';
   yield* execute(scope, sql);
 }

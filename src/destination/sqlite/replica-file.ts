@@ -3,7 +3,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import type { MirrorVersions, PruningReach } from '../../core/decide/plan-refresh.ts';
 import { usageError } from '../../core/errors.ts';
 import { replacing } from '../sql/conflicts.ts';
-import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables.ts';
+import { type CopiedRow, type CopiedTable, type RowSelection, whereWithin } from '../sql/copied-tables.ts';
 import { list, matches, quote } from '../sql/tables.ts';
 import { closeFile, orClose } from './close.ts';
 import { insertRows, removeFile, startFile } from './copy.ts';
@@ -25,7 +25,7 @@ export interface ReplicaFile extends ReturnType<typeof contents> {
 interface RetainedKeys {
   readonly envId: string | null;
   readonly keys: AsyncIterable<readonly CopiedRow[]>;
-  readonly within: ColumnStretch | undefined;
+  readonly within: RowSelection['within'];
 }
 
 export interface ReplicaPlace {
@@ -215,12 +215,17 @@ async function retain(
   connection.exec(`create temp table kept (${typed.join(', ')}, primary key (${list(key)})) without rowid`);
   const insert = connection.prepare(`insert into kept values (${key.map(() => '?').join(', ')})`);
   for await (const rows of keys) for (const row of rows) insert.run(row);
-  const column = within === undefined ? null : quote(within.column);
-  const own = envId === null ? 'true' : 'env_id = @envId';
-  const stretch = column === null ? '' : `and ${column} >= @from and ${column} < @before`;
-  const others = connection.prepare(`delete from ${quote(name)} as t where ${own} ${stretch}
+  const values: string[] = [];
+  const bind = (value: string): string => {
+    values.push(value);
+    return '?';
+  };
+  const among = (column: string, select: string): string => `${column} in (${select})`;
+  const own = envId === null ? 'true' : `env_id = ${bind(envId)}`;
+  const stretch = within === undefined ? 'true' : whereWithin(within, { bind, among });
+  const others = connection.prepare(`delete from ${quote(name)} as t where ${own} and ${stretch}
     and not exists (select 1 from kept k where ${matches('k', 't', key)})`);
-  others.run({ envId, from: within?.from ?? '', before: within?.before ?? '' });
+  others.run(values);
   connection.exec('drop table temp.kept');
 }
 

@@ -12,7 +12,7 @@ const TABLES = [
   { name: 'marks', hasEnvironments: true, isStamped: false, isLog: false },
 ];
 
-const WHOLE = { after: null, mayKeepGone: false };
+const WHOLE = { after: null, mayHoldDeleted: false };
 const [EARLY, LATE] = ['2026-11-20T04:00:00.000000Z', '2026-11-20T05:00:00.000000Z'];
 
 function versions({
@@ -52,9 +52,9 @@ describe('what a replica reads of its mirror', () => {
   test('rows of a table with times may be gone from an environment if a later commit removed rows without tombstones', () => {
     const gone = (removals: object): boolean[] =>
       plan(versions({ clocks: { e1: LATE, e2: EARLY }, removals, marks: { e1: '1 700' } })).steps.map(
-        ({ mayKeepGone }) => mayKeepGone,
+        ({ mayHoldDeleted }) => mayHoldDeleted,
       );
-    expect([{}, { e1: EARLY }, { e2: LATE }, { e1: LATE }].map(gone)).toEqual([[false], [false], [false], [true]]);
+    expect([{}, { e2: LATE }, { e1: LATE }].map(gone)).toEqual([[false], [false], [true]]);
   });
 
   test('it reads every row of a new environment', () => {
@@ -81,7 +81,7 @@ describe('what a replica reads of its mirror', () => {
       versions: new Map([[log.name, new Map([['', version]])]]),
     });
     expect(planRefresh([log], at('5000000000', '1 700'), at(now, '2 1500'), 'of run 7').steps).toEqual([
-      { table: log.name, envId: null, after, mayKeepGone: after !== null },
+      { table: log.name, envId: null, after, mayHoldDeleted: after !== null },
     ]);
   });
 
@@ -157,9 +157,9 @@ describe('where rows of a history were pruned (R17)', () => {
 });
 
 describe('where rows of the log were pruned', () => {
-  test('they belong to the runs that are gone, so they lie between the first and the last of those', () => {
-    const stretch = { envId: null, table: 'sync_stream_runs', from: '3', before: '8' };
-    expect(prunedRuns([2, 3, 5, 7, 9], [2, 5, 9, 10])).toEqual([stretch]);
+  test('they belong to runs that are gone: each stretch holds those that follow each other', () => {
+    const stretch = (from: string, before: string) => ({ envId: null, table: 'sync_stream_runs', from, before });
+    expect(prunedRuns([2, 3, 5, 7, 9, 11], [2, 7, 11, 12])).toEqual([stretch('3', '6'), stretch('9', '10')]);
     expect(prunedRuns([2, 3], [2, 3, 4])).toEqual([]);
   });
 });

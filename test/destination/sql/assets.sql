@@ -582,9 +582,9 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
 
 delete from "asset_health_scores" where env_id = @env and "asset_id" in (select value from json_each(@ids));
 
-update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
-
 delete from "asset_health_score_dimensions" where env_id = @env and "asset_id" in (select value from json_each(@ids));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 insert into stale_health_days (env_id, day)
   select distinct h.env_id, substr(h.bucket_at, 1, 10)

@@ -74,9 +74,9 @@ update sync_checkpoints
 
 delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
 
-update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
-
 delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
@@ -263,9 +263,9 @@ update sync_checkpoints
 
 delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
 
-update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
-
 delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 
 -- what one read saw and gathered is dropped
@@ -761,9 +761,9 @@ update sync_checkpoints
 
 delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
 
-update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
-
 delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 delete from held_removals as h
   where h.env_id = @env

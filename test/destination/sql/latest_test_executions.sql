@@ -235,6 +235,44 @@ select count(*)
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id");
 
+select count(*)
+  from (
+      select 1
+      from "latest_test_executions" t
+      where t.env_id = @env
+        and true
+        and not exists (select 1
+          from held_removals h
+          where h.env_id = @env
+            and h.stream = 'latest_test_executions'
+            and h.key_1 = t."sub_test_unique_id")
+        and not ((t."sub_test_unique_id") in (select m.key_1
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'latest_test_executions')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'latest_test_executions'
+                and s.key_1 = t."sub_test_unique_id")
+            and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
+            and not exists (select 1
+              from marks w
+              where w.env_id = @env
+                and w.stream = 'latest_test_executions'
+                and w.id = t."sub_test_unique_id"
+                and not coalesce(w.left_by_run, 0) < @run)
+            and (exists (select 1
+                  from "tests" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."test_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = @env
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone'))))))
+      limit @limit) enough;
+
 delete from "latest_test_executions" as t
   where t.env_id = @env
     and (t."sub_test_unique_id") in (select m.key_1
@@ -266,6 +304,8 @@ delete from "latest_test_executions" as t
           where h.env_id = @env
             and h.stream = 'latest_test_executions'
             and h.key_1 = t."sub_test_unique_id"));
+
+update mirror_environments set rows_removed_at = mirrored_at where env_id = @env;
 
 insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", "sub_type", "status",
     "failure_count", "start_time", "duration_seconds", "column_name", "quality_dimension", "result_reason", "exception",
@@ -436,6 +476,44 @@ select count(*)
       where h.env_id = @env
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id");
+
+select count(*)
+  from (
+      select 1
+      from "latest_test_executions" t
+      where t.env_id = @env
+        and true
+        and not exists (select 1
+          from held_removals h
+          where h.env_id = @env
+            and h.stream = 'latest_test_executions'
+            and h.key_1 = t."sub_test_unique_id")
+        and not ((t."sub_test_unique_id") in (select m.key_1
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'latest_test_executions')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'latest_test_executions'
+                and s.key_1 = t."sub_test_unique_id")
+            and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
+            and not exists (select 1
+              from marks w
+              where w.env_id = @env
+                and w.stream = 'latest_test_executions'
+                and w.id = t."sub_test_unique_id"
+                and not coalesce(w.left_by_run, 0) < @run)
+            and (exists (select 1
+                  from "tests" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."test_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = @env
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone'))))))
+      limit @limit) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'latest_test_executions', t."sub_test_unique_id", '', @at
