@@ -43,7 +43,10 @@ export async function mirrorIn(
       await run(
         `create trigger broken before insert or update or delete on ${table} for each row execute function broken()`,
       );
-      return async () => void (await run(`drop trigger broken on ${table}`));
+      return async () => {
+        await run(`drop trigger broken on ${table}`);
+        await run('drop function broken()');
+      };
     },
     close,
   };
