@@ -1,5 +1,7 @@
 import { listLengths as table } from '../schema/sync.ts';
+import { SyncError } from '../src/core/errors.ts';
 import type { MeasuredList, StateStore } from '../src/core/ports/state-store.ts';
+import { type EnvironmentChanges, splitChanges } from '../src/core/schedule/environments.ts';
 import type { StreamName } from '../src/core/stream.ts';
 import * as alerts from './alerts/alert-store.ts';
 import { endRunAlerts } from './alerts/update-alerts.ts';
@@ -36,13 +38,7 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     forgetRun: (id) => write(() => runLog.forgetRun(id), clock.moved() ?? []),
     pruneLog: (before) => write(() => runLog.pruneLog(before)),
     prunedHistory: (envId) => read(() => loadPrunedHistory(envId)),
-    environments: () => read(environments.loadEnvironments),
-    async saveEnvironments(changes, id) {
-      const seenAt = await write(() => environments.saveEnvironments(changes, clock));
-      // Rejected rows belong to no environment, so a node of Citus that is down may have them. It stops no other.
-      if (changes.rejected.length > 0 || (await read(environments.hasRejectedEnvironments).catch(() => false)))
-        await write(() => environments.saveRejectedEnvironments(changes.rejected, id, seenAt));
-    },
+    ...environmentStore({ read, write }, clock),
     quota: () => read(loadQuota),
     keptQuota: () => read(loadKeptQuota),
     saveQuota: (quota, notedAt) => write(() => saveQuota(quota, notedAt)),
@@ -62,6 +58,28 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     snoozeAlerts: (key, until) => write(() => alerts.snoozeAlerts(key, until)),
     hasStaleDays: (envId) => read(() => hasStaleDays(envId)),
   };
+}
+
+function environmentStore(
+  { read, write }: StateRunner,
+  clock: MirrorClock,
+): Pick<StateStore, 'environments' | 'saveEnvironments'> {
+  const save = (changes: EnvironmentChanges) => write(() => environments.saveEnvironments(changes, clock));
+  return {
+    environments: () => read(environments.loadEnvironments),
+    async saveEnvironments(changes, id, readIds) {
+      const { own, others } = splitChanges(changes, readIds);
+      const seenAt = await save(own);
+      if (others.changed.length > 0) await save(others).catch(leaveToLaterRun);
+      // Rejected rows belong to no environment, so a node of Citus that is down may have them. It stops no other.
+      if (changes.rejected.length > 0 || (await read(environments.hasRejectedEnvironments).catch(() => false)))
+        await write(() => environments.saveRejectedEnvironments(changes.rejected, id, seenAt));
+    },
+  };
+}
+
+function leaveToLaterRun(error: unknown): void {
+  if (!(error instanceof SyncError && error.recovery === 'run')) throw error;
 }
 
 function* saveListLengths(lengths: readonly MeasuredList[]): StateStatements<void> {

@@ -6,7 +6,7 @@ import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '.
 import { mergeQuota, remainingWindow } from '../core/quota/quota.ts';
 import { inReadingOrder, lateByEnvironment } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
-import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
+import { chooseEnvironments, wantedOf } from '../core/schedule/wanted-environments.ts';
 import type { Stream } from '../core/stream.ts';
 import { addDays, earlierOf, type Instant } from '../core/time/instant.ts';
 import { spreadSeconds } from '../core/time/server-times.ts';
@@ -179,7 +179,9 @@ async function saveEnvironments(
   changes: EnvironmentChanges,
 ): Promise<void> {
   state.missing = changes.missing;
-  await mirror.state.saveEnvironments(changes, run.id);
+  const asked = state.options.environments;
+  const readIds = wantedOf(changes.listed, asked).chosen.map(({ id }) => id);
+  await mirror.state.saveEnvironments(changes, run.id, asked.length === 0 ? undefined : readIds);
 }
 
 const REFUSALS: ReadonlySet<SyncError['recovery']> = new Set(['usage', 'locked']);

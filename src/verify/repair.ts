@@ -38,14 +38,14 @@ export async function repair(
   const after = new Map(verifications.map((each) => [each, each]));
   let error: SyncError | null = null;
   try {
-    if (reconciled !== null) await mirror.state.saveEnvironments(reconciled, run);
-    for (const { id } of environments) {
+    const envIds = environments.map(({ id }) => id);
+    if (reconciled !== null) await mirror.state.saveEnvironments(reconciled, run, envIds);
+    for (const id of envIds) {
       const destination = mirror.destination(id, run);
       const work = { catalogue, source, destination, options, run, counter, notRepaired };
       const own = verifications.filter(({ streamContext }) => streamContext.environment.id === id);
       await repairEnvironment(work, own, (before, repaired) => after.set(before, repaired));
     }
-    const envIds = environments.map(({ id }) => id);
     await renewDays({ mirror, run, signal }, envIds);
   } catch (failure) {
     if (!(failure instanceof SyncError)) throw failure;

@@ -120,8 +120,11 @@ export interface StateStore {
   forgetRun(id: number): Promise<void>;
   pruneLog(before: Instant): Promise<void>;
   environments(): Promise<readonly Row[]>;
-  /** Writes the changes that `reconcile` found, as part of this run. */
-  saveEnvironments(changes: EnvironmentChanges, runId: number): Promise<void>;
+  /**
+   * Writes the changes that `reconcile` found, as part of this run. With `readIds`, those of other environments are
+   * left to a later run if the server can't take them: a node of Citus that is down stops only its own environments.
+   */
+  saveEnvironments(changes: EnvironmentChanges, runId: number, readIds?: readonly string[]): Promise<void>;
   /** The account's quota as earlier runs knew it; null if unknown. */
   quota(): Promise<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null>;
   /** What the last run left of the quota (R23); null if unknown. */

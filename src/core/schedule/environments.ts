@@ -64,6 +64,20 @@ export function reconcile(
   };
 }
 
+/** The changes of the environments that a run reads, all by default, and of the others, such as missing ones. */
+export function splitChanges(
+  changes: EnvironmentChanges,
+  readIds?: readonly string[],
+): { readonly own: EnvironmentChanges; readonly others: EnvironmentChanges } {
+  const read = new Set(readIds);
+  const of = (isRead: boolean): EnvironmentChanges => {
+    const isMeant = (id: unknown): boolean => (readIds === undefined || read.has(String(id))) === isRead;
+    const { changed, returned } = changes;
+    return { ...changes, changed: changed.filter(({ id }) => isMeant(id)), returned: returned.filter(isMeant) };
+  };
+  return { own: of(true), others: of(false) };
+}
+
 function toEnvironment(row: Row): ListedEnvironment {
   return { id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null };
 }

@@ -3,6 +3,9 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Destination, PageCommit } from '../../../src/core/ports/destination.ts';
+import { reconcile } from '../../../src/core/schedule/environments.ts';
+import { serverError } from '../../../src/destination/postgres/server-error.ts';
+import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresTransaction } from '../../../src/destination/postgres/transaction.ts';
 import { handled, type PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
@@ -115,4 +118,32 @@ test('after the server has lost an acknowledged commit, as in a failover, a run 
   await expect(commit()).rejects.toMatchObject(lost);
   expect(await clock()).toBe(before);
   await show(database, 'e');
+});
+
+test('environments whose clocks cannot be reached are saved by a later run, unless this run reads them', async () => {
+  const waiting = { sleep: async () => undefined, random: () => 0 };
+  const errorOf = (error: unknown): unknown => serverError('the mirror', error);
+  const options = { ...waiting, name: 'the mirror', clock: () => START, leases: () => new Map(), errorOf };
+  const state = postgresState(database, options);
+  const saved = async () => (await state.environments()).map(({ id }) => id);
+  const found = reconcile(
+    [
+      { id: 'far', name: 'far' },
+      { id: 'near', name: 'near' },
+    ],
+    [],
+    START,
+  );
+  await place.ask(`create function unreachable() returns trigger language plpgsql as
+      $$ begin raise exception 'the node is down' using errcode = 'connection_failure'; end $$;
+    create trigger unreachable before insert on mirror_environments for each row
+      when (new.env_id = 'far') execute function unreachable()`);
+  await expect(state.saveEnvironments(found, 1)).rejects.toMatchObject({ recovery: 'run' });
+  await expect(state.saveEnvironments(found, 1, ['far'])).rejects.toMatchObject({ recovery: 'run' });
+  expect(await saved()).toEqual([]);
+  await state.saveEnvironments(found, 1, ['near']);
+  expect(await saved()).toEqual(['near']);
+  await place.ask('drop trigger unreachable on mirror_environments');
+  await state.saveEnvironments(found, 2, ['near']);
+  expect(await saved()).toEqual(['far', 'near']);
 });

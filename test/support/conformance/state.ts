@@ -42,8 +42,8 @@ export function describeState(bench: Workbench): void {
   describeRunLog(bench);
 
   describe('environments', () => {
-    const save = async (items: readonly unknown[], id = 1) =>
-      state().saveEnvironments(reconcile(items, await state().environments(), T), id);
+    const save = async (items: readonly unknown[], id = 1, readIds?: readonly string[]) =>
+      state().saveEnvironments(reconcile(items, await state().environments(), T), id, readIds);
     const env = (id: string) => ({ id, name: `Env ${id}` });
     const missing = async () =>
       (await state().environments()).map((row) => [row['id'], row['missing_since']]).sort(byText);
@@ -66,6 +66,19 @@ export function describeState(bench: Workbench): void {
       ]);
       const all = [await due('a'), await due('a', 'asset_health_scores'), await due('a', 'tests'), await due('b')];
       expect(all).toEqual(['returned', null, null, null]);
+    });
+
+    test('those that a run does not read are saved as well', async () => {
+      await save([env('a'), env('b')], 1, ['a']);
+      expect(await missing()).toEqual([
+        ['a', null],
+        ['b', null],
+      ]);
+      await save([env('a')], 2, ['a']);
+      expect(await missing()).toEqual([
+        ['a', null],
+        ['b', T],
+      ]);
     });
 
     const SCANNED = { ...NO_PROGRESS, scanEndedCycle: 1 };
