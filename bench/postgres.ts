@@ -159,6 +159,7 @@ try {
 const LEGEND = `Measured by \`npm run bench:postgres\` with the number of thousands of rows: the same syncs into SQLite and into
 PostgreSQL, as whole processes in turn. A page is a request to the service. A proxy between client and server counts the
 bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
-answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
+answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either. "Their
+edges" are replaced: with those that go, almost 2 % of the rows change.`;
 keepFigures(`## ${rowsText(thousands)} in PostgreSQL`);
 keepFigures('# What PostgreSQL costs', LEGEND);
